@@ -1,0 +1,119 @@
+//! Writes a case in its one canonical form. Formatting twice changes nothing.
+
+use super::{Case, CaseKind, Claim, Selector, Statement};
+use std::fmt::Write;
+
+pub fn format(case: &Case) -> String {
+    let mut out = String::new();
+    header(&mut out, case);
+    for setup in &case.setups {
+        section(&mut out, &setup.notes, &joined("setup", &setup.on));
+        statements(&mut out, &setup.statements);
+    }
+    if !case.steps.is_empty() {
+        out.push('\n');
+    }
+    for step in &case.steps {
+        notes(&mut out, &step.notes);
+        let level =
+            step.level.map(|l| format!("({})", l.name().to_lowercase())).unwrap_or_default();
+        let sql = indented(&step.sql, "    ");
+        line(&mut out, &format!("{}{level}> {sql};", step.session));
+    }
+    if !case.finals.is_empty() {
+        section(&mut out, &case.final_notes, "final");
+        statements(&mut out, &case.finals);
+    }
+    for expectation in &case.expectations {
+        let mut title = joined("expect", &expectation.on);
+        if !expectation.levels.is_empty() {
+            let names: Vec<String> =
+                expectation.levels.iter().map(|l| l.name().to_lowercase()).collect();
+            let _ = write!(title, " at {}", names.join(", "));
+        }
+        section(&mut out, &expectation.notes, &title);
+        claims(&mut out, &expectation.claims);
+    }
+    for condition in &case.possible_when {
+        section(&mut out, &condition.notes, "possible when");
+        claims(&mut out, &condition.claims);
+    }
+    if !case.trailing_notes.is_empty() {
+        out.push('\n');
+        notes(&mut out, &case.trailing_notes);
+    }
+    out
+}
+
+fn header(out: &mut String, case: &Case) {
+    line(out, &format!("case: {}", case.id));
+    let mut key = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            line(out, &format!("{name}: {value}"));
+        }
+    };
+    key("title", (!case.title.is_empty()).then(|| case.title.clone()));
+    key("link", case.link.clone());
+    key("engines", (!case.engines.is_empty()).then(|| list(&case.engines)));
+    let kind_name = |kind: CaseKind| {
+        CaseKind::ALL.iter().find(|(_, k)| *k == kind).map(|(name, _)| (*name).to_string())
+    };
+    key("kind", case.kind.and_then(kind_name));
+    key("anomaly", case.anomaly.map(|a| a.to_string()));
+    key("variant", case.variant.map(|v| format!("{v:?}").to_lowercase()));
+    key("level", case.level.map(|l| l.name().to_lowercase()));
+    for (session, level) in &case.session_levels {
+        key(&format!("level {session}"), Some(level.name().to_lowercase()));
+    }
+    if !case.about.is_empty() {
+        line(out, "about:");
+        for text in case.about.lines() {
+            line(out, &format!("  {text}"));
+        }
+    }
+    if !case.notes.is_empty() {
+        out.push('\n');
+        notes(out, &case.notes);
+    }
+}
+
+fn section(out: &mut String, comments: &[String], title: &str) {
+    out.push('\n');
+    notes(out, comments);
+    line(out, &format!("{title}:"));
+}
+
+fn joined(word: &str, on: &[Selector]) -> String {
+    if on.is_empty() { word.into() } else { format!("{word} {}", list(on)) }
+}
+
+fn list(selectors: &[Selector]) -> String {
+    selectors.iter().map(Selector::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn statements(out: &mut String, statements: &[Statement]) {
+    for statement in statements {
+        line(out, &format!("  {};", indented(&statement.sql, "    ")));
+    }
+}
+
+fn claims(out: &mut String, claims: &[Claim]) {
+    for claim in claims {
+        line(out, &format!("  {claim}"));
+    }
+}
+
+fn notes(out: &mut String, notes: &[String]) {
+    for note in notes {
+        line(out, &if note.is_empty() { "#".into() } else { format!("# {note}") });
+    }
+}
+
+fn indented(sql: &str, indent: &str) -> String {
+    sql.replace('\n', &format!("\n{indent}"))
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text.trim_end());
+    out.push('\n');
+}

@@ -1,0 +1,191 @@
+//! A case: schema and rows, transactions, and the order in which their
+//! statements are submitted, with what is expected of each engine and level.
+//!
+//! The text form is documented in `docs/case-format.md`; [`parse`] reads it,
+//! [`format`] writes it, and the two round-trip.
+
+mod expect;
+mod format;
+mod parse;
+mod selector;
+
+pub use expect::{Claim, Expected, Subject};
+pub use format::format;
+pub use parse::{ParseError, parse};
+pub use selector::Selector;
+
+use crate::{Anomaly, Level, sql};
+use serde::{Deserialize, Serialize};
+
+/// A line number that does not take part in comparisons, so that a case
+/// equals itself after a round trip through the formatter.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Line(pub usize);
+
+impl PartialEq for Line {
+    fn eq(&self, _: &Line) -> bool {
+        true
+    }
+}
+
+/// What kind of thing a case shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CaseKind {
+    Bug,
+    Fixed,
+    Documented,
+    Disputed,
+    Scenario,
+}
+
+impl CaseKind {
+    pub const ALL: [(&'static str, CaseKind); 5] = [
+        ("bug", CaseKind::Bug),
+        ("fixed", CaseKind::Fixed),
+        ("documented", CaseKind::Documented),
+        ("disputed", CaseKind::Disputed),
+        ("scenario", CaseKind::Scenario),
+    ];
+}
+
+/// Which side of a predicate a matrix scenario probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// The anomaly shows in what a SELECT returns.
+    Read,
+    /// The anomaly shows in what an UPDATE or DELETE hits.
+    Write,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Case {
+    pub id: String,
+    pub title: String,
+    pub link: Option<String>,
+    /// Where the case is meant to run; empty means anywhere.
+    pub engines: Vec<Selector>,
+    pub kind: Option<CaseKind>,
+    pub anomaly: Option<Anomaly>,
+    pub variant: Option<Variant>,
+    /// The level of every session that has none of its own.
+    pub level: Option<Level>,
+    pub session_levels: Vec<(String, Level)>,
+    pub about: String,
+    /// Comment lines above the first section.
+    pub notes: Vec<String>,
+    pub setups: Vec<Setup>,
+    pub steps: Vec<Step>,
+    pub finals: Vec<Statement>,
+    pub final_notes: Vec<String>,
+    pub expectations: Vec<Expectation>,
+    /// The anomaly happened when all claims of any of these hold.
+    pub possible_when: Vec<Condition>,
+    pub trailing_notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    pub sql: String,
+    pub line: Line,
+}
+
+/// What prepares the database; engine-specific ones win over the general one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    pub on: Vec<Selector>,
+    pub statements: Vec<Statement>,
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    pub session: String,
+    /// The level of the transaction that starts here.
+    pub level: Option<Level>,
+    pub sql: String,
+    pub notes: Vec<String>,
+    pub line: Line,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expectation {
+    pub on: Vec<Selector>,
+    pub levels: Vec<Level>,
+    pub claims: Vec<Claim>,
+    pub notes: Vec<String>,
+    pub line: Line,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    pub claims: Vec<Claim>,
+    pub notes: Vec<String>,
+}
+
+impl Case {
+    /// The sessions in the order in which they first appear.
+    pub fn sessions(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for step in &self.steps {
+            if !names.contains(&step.session.as_str()) {
+                names.push(&step.session);
+            }
+        }
+        names
+    }
+
+    /// `s2.3`, the third statement of session s2.
+    pub fn label(&self, step: usize) -> String {
+        let session = &self.steps[step].session;
+        let nth = self.steps[..=step].iter().filter(|s| s.session == *session).count();
+        format!("{session}.{nth}")
+    }
+
+    pub fn step_of_label(&self, session: &str, nth: usize) -> Option<usize> {
+        self.steps
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.session == session)
+            .nth(nth.checked_sub(1)?)
+            .map(|(i, _)| i)
+    }
+
+    /// The setup for an engine: its own if there is one, else the general one.
+    pub fn setup_for(&self, engine: &str, version: &str) -> Vec<&Statement> {
+        let own = self.setups.iter().find(|s| s.on.iter().any(|x| x.matches(engine, version)));
+        let general = || self.setups.iter().find(|s| s.on.is_empty());
+        own.or_else(general).map_or_else(Vec::new, |s| s.statements.iter().collect())
+    }
+
+    /// The level of a session when the run asks for `chosen`.
+    pub fn session_level(&self, session: &str, chosen: Option<Level>) -> Option<Level> {
+        let own = self.session_levels.iter().find(|(name, _)| name == session).map(|(_, l)| *l);
+        own.or(chosen).or(self.level)
+    }
+
+    pub fn expectations_for(
+        &self,
+        engine: &str,
+        version: &str,
+        level: Option<Level>,
+    ) -> Vec<&Claim> {
+        self.expectations
+            .iter()
+            .filter(|e| e.on.is_empty() || e.on.iter().any(|s| s.matches(engine, version)))
+            .filter(|e| e.levels.is_empty() || level.is_some_and(|l| e.levels.contains(&l)))
+            .flat_map(|e| &e.claims)
+            .collect()
+    }
+
+    pub fn runs_on(&self, engine: &str, version: &str) -> bool {
+        self.engines.is_empty() || self.engines.iter().any(|s| s.matches(engine, version))
+    }
+}
+
+impl Step {
+    pub fn kind(&self) -> sql::Kind {
+        sql::kind(&self.sql)
+    }
+}

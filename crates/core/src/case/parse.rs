@@ -1,0 +1,475 @@
+//! Reads the text form of a case. Every error names its line and column and
+//! shows the line with a caret under the place.
+
+use super::expect::parse_claim;
+use super::{
+    Case, CaseKind, Claim, Condition, Expectation, Line, Selector, Setup, Statement, Step, Subject,
+    Variant,
+};
+use crate::{Level, sql};
+use std::fmt;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseError {
+    pub line: usize,
+    /// Counted in characters from 1.
+    pub column: usize,
+    pub message: String,
+    pub source_line: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let gutter = self.line.to_string();
+        let blank = " ".repeat(gutter.len());
+        // Tabs are kept so that the caret stays under the place.
+        let lead: String = self
+            .source_line
+            .chars()
+            .take(self.column - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        writeln!(f, "line {}, column {}: {}", self.line, self.column, self.message)?;
+        writeln!(f, "{blank} |")?;
+        writeln!(f, "{gutter} | {}", self.source_line)?;
+        write!(f, "{blank} | {lead}^")
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+pub fn parse(text: &str) -> Result<Case, ParseError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    Parser {
+        lines: text.lines().collect(),
+        at: 0,
+        case: Case::default(),
+        notes: Vec::new(),
+        in_header: true,
+    }
+    .run()
+}
+
+struct Parser<'a> {
+    lines: Vec<&'a str>,
+    at: usize,
+    case: Case,
+    /// Comment lines that belong to whatever comes next.
+    notes: Vec<String>,
+    in_header: bool,
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+impl<'a> Parser<'a> {
+    fn run(mut self) -> Parsed<Case> {
+        while let Some(line) = self.lines.get(self.at).copied() {
+            if line.trim().is_empty() {
+                self.at += 1;
+            } else if let Some(note) = line.strip_prefix('#') {
+                self.notes.push(note.strip_prefix(' ').unwrap_or(note).trim_end().into());
+                self.at += 1;
+            } else if line.starts_with(char::is_whitespace) {
+                return Err(self.error(
+                    0,
+                    "indented text belongs under a key such as about: or a section such as setup:",
+                ));
+            } else {
+                self.top_level(line)?;
+            }
+        }
+        self.case.trailing_notes = std::mem::take(&mut self.notes);
+        self.finish()
+    }
+
+    fn finish(self) -> Parsed<Case> {
+        let case = &self.case;
+        if case.id.is_empty() {
+            return Err(self.error_at(0, 0, "a case starts with `case: ID`"));
+        }
+        if case.steps.is_empty() {
+            let last = self.lines.len().saturating_sub(1);
+            return Err(self.error_at(last, 0, "no steps; write lines such as `s1> begin;`"));
+        }
+        for (session, _) in &case.session_levels {
+            if !case.sessions().contains(&session.as_str()) {
+                let key = format!("level {session}");
+                let line = self.lines.iter().position(|l| l.starts_with(&key)).unwrap_or(0);
+                let message = format!("no step belongs to session `{session}`");
+                return Err(self.error_at(line, key.len() - session.len(), message));
+            }
+        }
+        Ok(self.case)
+    }
+
+    fn top_level(&mut self, line: &'a str) -> Parsed<()> {
+        if let Some(prompt) = prompt_end(line) {
+            return self.step(line, prompt);
+        }
+        let Some(colon) = line.find(':') else {
+            return Err(self.error(
+                0,
+                "expected `key: value`, a section such as `setup:`, or a step such as `s1> begin;`",
+            ));
+        };
+        let key = line[..colon].trim_end();
+        let words: Vec<&str> = key.split_whitespace().collect();
+        match words.first().copied() {
+            Some("setup") => self.setup(key),
+            Some("final") if key == "final" => self.finals(),
+            Some("expect") => self.expect(key),
+            Some("possible") if key == "possible when" => self.possible(),
+            _ if self.in_header => self.header(line, key, colon),
+            _ => Err(self.error(
+                0,
+                format!("`{key}` is not a section here; use setup, final, expect or possible when, and put keys such as title above the setup"),
+            )),
+        }
+    }
+
+    fn header(&mut self, line: &'a str, key: &str, colon: usize) -> Parsed<()> {
+        let value_at = colon + 1 + (line[colon + 1..].len() - line[colon + 1..].trim_start().len());
+        let value = line[colon + 1..].trim().to_string();
+        let fail = |p: &Parser, message: String| p.error(value_at, message);
+        if value.is_empty() && key != "about" {
+            return Err(fail(self, format!("`{key}:` needs a value")));
+        }
+        match key {
+            "case" => {
+                let fits = |c: char| c.is_ascii_alphanumeric() || "-_./#".contains(c);
+                if !value.chars().all(fits) {
+                    return Err(fail(
+                        self,
+                        "an id holds letters, digits and - _ . / # only".into(),
+                    ));
+                }
+                self.case.id = value;
+            }
+            "title" => self.case.title = value,
+            "link" => self.case.link = Some(value),
+            "engines" => self.case.engines = self.selectors(&value, value_at)?,
+            "kind" => {
+                let found = CaseKind::ALL.iter().find(|(name, _)| *name == value);
+                let Some((_, kind)) = found else {
+                    let names: Vec<&str> = CaseKind::ALL.iter().map(|(n, _)| *n).collect();
+                    return Err(fail(self, format!("a kind is one of {}", names.join(", "))));
+                };
+                self.case.kind = Some(*kind);
+            }
+            "anomaly" => {
+                self.case.anomaly = Some(value.parse().map_err(|e| fail(self, format!("{e}")))?);
+            }
+            "variant" => {
+                self.case.variant = Some(match value.as_str() {
+                    "read" => Variant::Read,
+                    "write" => Variant::Write,
+                    _ => return Err(fail(self, "a variant is read or write".into())),
+                });
+            }
+            "level" => {
+                self.case.level = Some(value.parse().map_err(|e| fail(self, format!("{e}")))?);
+            }
+            "about" => return self.about(value),
+            _ => match key.strip_prefix("level ") {
+                Some(session) => {
+                    let level = value.parse().map_err(|e| fail(self, format!("{e}")))?;
+                    self.case.session_levels.push((session.trim().into(), level));
+                }
+                None => {
+                    return Err(self.error(
+                        0,
+                        format!("unknown key `{key}`; known are case, title, link, engines, kind, anomaly, variant, level, level SESSION, about"),
+                    ));
+                }
+            },
+        }
+        // Comments between keys gather in one block under the header.
+        self.case.notes.append(&mut self.notes);
+        self.at += 1;
+        Ok(())
+    }
+
+    fn about(&mut self, first: String) -> Parsed<()> {
+        self.case.notes.append(&mut self.notes);
+        self.at += 1;
+        let mut text: Vec<String> = if first.is_empty() { Vec::new() } else { vec![first] };
+        for (_, line) in self.body() {
+            text.push(line.trim().to_string());
+        }
+        while text.last().is_some_and(String::is_empty) {
+            text.pop();
+        }
+        self.case.about = text.join("\n");
+        Ok(())
+    }
+
+    /// The indented and blank lines below a section's title.
+    fn body(&mut self) -> Vec<(usize, &'a str)> {
+        let start = self.at;
+        while self
+            .lines
+            .get(self.at)
+            .is_some_and(|l| l.trim().is_empty() || l.starts_with(char::is_whitespace))
+        {
+            self.at += 1;
+        }
+        (start..self.at).map(|i| (i, self.lines[i])).collect()
+    }
+
+    fn open_section(&mut self) -> Vec<String> {
+        self.in_header = false;
+        std::mem::take(&mut self.notes)
+    }
+
+    fn title_is_alone(&mut self) -> Parsed<()> {
+        let title = self.lines[self.at];
+        let colon = title.find(':').unwrap_or(0);
+        if title[colon + 1..].trim().is_empty() {
+            self.at += 1;
+            return Ok(());
+        }
+        let at = colon + 1 + (title[colon + 1..].len() - title[colon + 1..].trim_start().len());
+        Err(self.error(at, "a section's text goes on the lines below it, indented"))
+    }
+
+    fn setup(&mut self, key: &str) -> Parsed<()> {
+        let on = self.selectors_after(key, "setup")?;
+        let notes = self.open_section();
+        self.title_is_alone()?;
+        let statements = self.statements()?;
+        self.case.setups.push(Setup { on, statements, notes });
+        Ok(())
+    }
+
+    fn finals(&mut self) -> Parsed<()> {
+        self.case.final_notes = self.open_section();
+        self.title_is_alone()?;
+        let mut statements = self.statements()?;
+        self.case.finals.append(&mut statements);
+        Ok(())
+    }
+
+    fn statements(&mut self) -> Parsed<Vec<Statement>> {
+        let body = self.body();
+        let Some(&(first_line, _)) = body.first() else { return Ok(Vec::new()) };
+        let text = body.iter().map(|(_, l)| outdent(l)).collect::<Vec<_>>().join("\n");
+        let split = sql::split(&text);
+        if split.unfinished {
+            let offset = split.statements.last().map_or(0, |(offset, _)| *offset);
+            let line = first_line + text[..offset].matches('\n').count();
+            return Err(self.error_at(
+                line,
+                indent_of(self.lines[line]),
+                "this statement lacks its ; or closes no quote",
+            ));
+        }
+        Ok(split
+            .statements
+            .into_iter()
+            .map(|(offset, sql)| Statement {
+                sql,
+                line: Line(first_line + text[..offset].matches('\n').count() + 1),
+            })
+            .collect())
+    }
+
+    fn expect(&mut self, key: &str) -> Parsed<()> {
+        let line = Line(self.at + 1);
+        let (targets, levels) = match key.split_once(" at ") {
+            Some((targets, levels)) => (targets, self.levels(key, levels)?),
+            None => (key, Vec::new()),
+        };
+        let on = self.selectors_after(targets, "expect")?;
+        let notes = self.open_section();
+        self.title_is_alone()?;
+        let claims = self.claims()?;
+        self.case.expectations.push(Expectation { on, levels, claims, notes, line });
+        Ok(())
+    }
+
+    fn possible(&mut self) -> Parsed<()> {
+        let notes = self.open_section();
+        self.title_is_alone()?;
+        let claims = self.claims()?;
+        self.case.possible_when.push(Condition { claims, notes });
+        Ok(())
+    }
+
+    fn claims(&mut self) -> Parsed<Vec<Claim>> {
+        let title = self.at - 1;
+        let mut claims = Vec::new();
+        for (at, line) in self.body() {
+            let text = line.trim();
+            if text.is_empty() {
+                continue;
+            }
+            let indent = indent_of(line);
+            let claim = parse_claim(text).map_err(|(o, m)| self.error_at(at, indent + o, m))?;
+            self.check_subject(&claim.subject).map_err(|m| self.error_at(at, indent, m))?;
+            claims.push(claim);
+        }
+        if claims.is_empty() {
+            return Err(self.error_at(
+                title,
+                0,
+                "nothing is claimed below; write lines such as `s1 commits`",
+            ));
+        }
+        Ok(claims)
+    }
+
+    fn check_subject(&self, subject: &Subject) -> Result<(), String> {
+        match subject {
+            Subject::Step { session, nth } if self.case.step_of_label(session, *nth).is_none() => {
+                let count = self.case.steps.iter().filter(|s| s.session == *session).count();
+                Err(format!(
+                    "there is no step {session}.{nth}; session `{session}` has {count} above"
+                ))
+            }
+            Subject::Session(name) if !self.case.sessions().contains(&name.as_str()) => {
+                Err(format!("no step above belongs to session `{name}`"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn step(&mut self, line: &'a str, prompt: Prompt) -> Parsed<()> {
+        let first = self.at;
+        self.in_header = false;
+        let level = match prompt.level {
+            Some((at, name)) => {
+                Some(name.parse::<Level>().map_err(|e| self.error(at, e.to_string()))?)
+            }
+            None => None,
+        };
+        let mut text = line[prompt.end..].to_string();
+        self.at += 1;
+        while sql::split(&text).unfinished {
+            match self.lines.get(self.at) {
+                Some(next) if next.starts_with(char::is_whitespace) || next.is_empty() => {
+                    text.push('\n');
+                    text.push_str(outdent(next));
+                    self.at += 1;
+                }
+                _ => {
+                    return Err(self.error_at(
+                        first,
+                        prompt.end.min(line.len()),
+                        "this statement lacks its ; (continue it on indented lines)",
+                    ));
+                }
+            }
+        }
+        let statements = sql::split(&text).statements;
+        if statements.is_empty() {
+            return Err(self.error_at(
+                first,
+                prompt.end.min(line.len()),
+                "no statement after the prompt",
+            ));
+        }
+        let mut notes = std::mem::take(&mut self.notes);
+        for (i, (offset, sql)) in statements.into_iter().enumerate() {
+            if i == 0 && level.is_some() && sql::kind(&sql) != sql::Kind::Begin {
+                return Err(self.error_at(
+                    first,
+                    0,
+                    "a level in the prompt belongs to a step that begins a transaction",
+                ));
+            }
+            self.case.steps.push(Step {
+                session: prompt.session.into(),
+                level: if i == 0 { level } else { None },
+                sql,
+                notes: std::mem::take(&mut notes),
+                line: Line(first + text[..offset].matches('\n').count() + 1),
+            });
+        }
+        Ok(())
+    }
+
+    fn selectors_after(&self, key: &str, word: &str) -> Parsed<Vec<Selector>> {
+        let rest = &key[word.len()..];
+        if rest.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        if !rest.starts_with(' ') {
+            return Err(self.error(0, format!("unknown section `{key}`")));
+        }
+        self.selectors(rest, word.len())
+    }
+
+    fn selectors(&self, text: &str, at: usize) -> Parsed<Vec<Selector>> {
+        let mut offset = at;
+        let mut found = Vec::new();
+        for part in text.split(',') {
+            found.push(part.parse().map_err(|m: String| self.error(offset + indent_of(part), m))?);
+            offset += part.len() + 1;
+        }
+        Ok(found)
+    }
+
+    fn levels(&self, key: &str, text: &str) -> Parsed<Vec<Level>> {
+        let mut offset = key.len() - text.len();
+        let mut found = Vec::new();
+        for part in text.split(',') {
+            let level = part.parse::<Level>();
+            found.push(level.map_err(|e| self.error(offset + indent_of(part), e.to_string()))?);
+            offset += part.len() + 1;
+        }
+        Ok(found)
+    }
+
+    /// An error on the current line, so many bytes into it.
+    fn error(&self, byte: usize, message: impl Into<String>) -> ParseError {
+        self.error_at(self.at, byte, message)
+    }
+
+    fn error_at(&self, line: usize, byte: usize, message: impl Into<String>) -> ParseError {
+        let source = self.lines.get(line).copied().unwrap_or("");
+        let column = source.char_indices().take_while(|(i, _)| *i < byte).count() + 1;
+        ParseError {
+            line: line + 1,
+            column,
+            message: message.into(),
+            source_line: source.trim_end().into(),
+        }
+    }
+}
+
+struct Prompt<'a> {
+    session: &'a str,
+    /// The level in brackets and where it stands.
+    level: Option<(usize, &'a str)>,
+    /// Where the statement starts.
+    end: usize,
+}
+
+/// `s1>` or `s1(serializable)>` at the start of a line.
+fn prompt_end(line: &str) -> Option<Prompt<'_>> {
+    let name_len = line.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+    let (session, rest) = line.split_at(name_len);
+    if !session.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    if rest.starts_with('>') {
+        return Some(Prompt { session, level: None, end: name_len + 1 });
+    }
+    let inner = rest.strip_prefix('(')?;
+    let close = inner.find(")>")?;
+    Some(Prompt {
+        session,
+        level: Some((name_len + 1, &inner[..close])),
+        end: name_len + 1 + close + 2,
+    })
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Takes the indentation that the formatter adds off a continued line.
+fn outdent(line: &str) -> &str {
+    let blanks = line.bytes().take(4).take_while(|b| *b == b' ').count();
+    &line[blanks..]
+}

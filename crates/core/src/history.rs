@@ -1,0 +1,250 @@
+//! A history: what was sent, what came back, what waited, how each
+//! transaction ended, and the rows at the end.
+//!
+//! Two runs of one case are the same run when their histories are equal;
+//! times are kept outside of the comparison. Where several statements finish
+//! between two submissions, the runner records them in a fixed order (engine
+//! aborts first, then by who began to wait first), because the order in which
+//! replies reach the client is the network's, not the database's.
+
+use crate::value::Row;
+use crate::{Level, Value};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetInfo {
+    /// As the user named it, with any password removed.
+    pub target: String,
+    /// The engine's name with its mode, such as `sqlite+wal`.
+    pub engine: String,
+    pub version: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    pub isolde: String,
+    pub case: String,
+    #[serde(flatten)]
+    pub on: TargetInfo,
+    pub level: Option<Level>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    pub steps: Vec<SentStep>,
+    pub events: Vec<Event>,
+    pub transactions: Vec<Transaction>,
+    pub final_state: Vec<FinalRows>,
+}
+
+/// A step of the case as the runner understood it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SentStep {
+    pub label: String,
+    pub session: String,
+    pub sql: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub session: String,
+    /// Which step of the case; none for what the runner did by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
+    #[serde(flatten)]
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum What {
+    Sent {
+        /// What really went over the wire, where the engine needs other words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_sql: Option<String>,
+    },
+    Waiting {
+        /// The sessions it waits for, where the server says so.
+        #[serde(rename = "for", default, skip_serializing_if = "Vec::is_empty")]
+        on: Vec<String>,
+    },
+    Resumed,
+    Rows {
+        columns: Vec<String>,
+        rows: Vec<Row>,
+    },
+    Affected {
+        count: u64,
+    },
+    Done,
+    Error(DbError),
+    NotSent {
+        why: String,
+    },
+    Ended {
+        transaction: usize,
+        how: TxEnd,
+    },
+    /// The runner rolled a transaction back, for the reason given.
+    RolledBackByRunner {
+        why: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct DbError {
+    /// The engine's own code: 1213, 40001, SQLITE_BUSY.
+    pub code: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sqlstate: Option<String>,
+    pub message: String,
+    pub class: ErrorClass,
+    pub effect: ErrorEffect,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    Deadlock,
+    Serialization,
+    WriteConflict,
+    LockTimeout,
+    /// The engine would have to wait and says so at once.
+    Busy,
+    Constraint,
+    /// The statement makes no sense to this engine.
+    Rejected,
+    /// The transaction had failed before; only its end is accepted.
+    Poisoned,
+    ReadOnly,
+    /// The runner's own limit ended the statement.
+    Cancelled,
+    /// The session or the server is gone.
+    Lost,
+    /// The engine says that it is broken inside.
+    Internal,
+    Other,
+}
+
+/// What an error did to the transaction around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorEffect {
+    /// Only the statement is undone.
+    Statement,
+    /// The transaction can only be rolled back (to a savepoint, perhaps).
+    Poisoned,
+    /// The engine has rolled the whole transaction back.
+    RolledBack,
+    /// The connection is gone, and the transaction with it.
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TxEnd {
+    Committed,
+    /// By a statement of the case, or by the runner at the end of the run.
+    RolledBack,
+    /// By the engine, or because it left no other way.
+    Aborted,
+    /// With its session or its server; what became of it is not known.
+    Lost,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transaction {
+    pub session: String,
+    /// The step that began it.
+    pub begin: usize,
+    /// A statement that ran and committed by itself.
+    pub autocommit: bool,
+    pub how: TxEnd,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FinalRows {
+    pub query: String,
+    pub columns: Vec<String>,
+    /// In the order of [`crate::value::compare_rows`].
+    pub rows: Vec<Row>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<DbError>,
+}
+
+/// All that happened to one step, gathered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepOutcome<'a> {
+    pub waited: bool,
+    pub waited_for: Vec<&'a str>,
+    pub still_waiting: bool,
+    pub reply: Option<&'a What>,
+}
+
+impl History {
+    pub fn outcome(&self, step: usize) -> StepOutcome<'_> {
+        let mut outcome = StepOutcome::default();
+        for event in self.events.iter().filter(|e| e.step == Some(step)) {
+            match &event.what {
+                What::Waiting { on } => {
+                    outcome.waited = true;
+                    outcome.still_waiting = true;
+                    outcome.waited_for = on.iter().map(String::as_str).collect();
+                }
+                What::Rows { .. }
+                | What::Affected { .. }
+                | What::Done
+                | What::Error(_)
+                | What::NotSent { .. } => {
+                    outcome.still_waiting = false;
+                    outcome.reply = Some(&event.what);
+                }
+                _ => {}
+            }
+        }
+        outcome
+    }
+
+    /// How the last explicit transaction of a session ended, or its last
+    /// statement if it had none.
+    pub fn ending(&self, session: &str) -> Option<TxEnd> {
+        let mine = || self.transactions.iter().rev().filter(|t| t.session == session);
+        mine().find(|t| !t.autocommit).or_else(|| mine().next()).map(|t| t.how)
+    }
+
+    pub fn lost_server(&self) -> bool {
+        self.transactions.iter().any(|t| t.how == TxEnd::Lost)
+    }
+
+    /// Steps in the order in which they finished: the actual schedule.
+    pub fn actual_schedule(&self) -> Vec<usize> {
+        self.events
+            .iter()
+            .filter(|e| {
+                matches!(
+                    e.what,
+                    What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_)
+                )
+            })
+            .filter_map(|e| e.step)
+            .collect()
+    }
+}
+
+impl What {
+    pub fn error(&self) -> Option<&DbError> {
+        match self {
+            What::Error(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    pub fn rows(&self) -> Option<&[Vec<Value>]> {
+        match self {
+            What::Rows { rows, .. } => Some(rows),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The pure half of Isolde: what a case is, what a run of it looks like, and
+//! what may be concluded from it.
+//!
+//! One pipeline runs through everything: **case → schedule → history →
+//! verdict**. This crate holds those nouns and the functions between them. It
+//! does no I/O, reads no clock and starts no thread; the engines crate runs
+//! cases, the binary talks to people.
+
+pub mod anomaly;
+pub mod case;
+pub mod history;
+pub mod judge;
+pub mod level;
+pub mod matrix;
+pub mod profile;
+pub mod sql;
+pub mod transcript;
+pub mod value;
+
+pub use anomaly::Anomaly;
+pub use case::Case;
+pub use history::History;
+pub use level::Level;
+pub use profile::Profile;
+pub use value::Value;

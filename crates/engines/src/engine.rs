@@ -1,0 +1,146 @@
+//! What the runner needs of a database: [`Engine`] and [`Session`].
+//!
+//! A session is one connection for its whole life, with at most one statement
+//! in flight. Sending and receiving are apart, so that one thread can keep
+//! many sessions going: [`Session::start`] sends, [`Session::reply`] looks
+//! whether the answer has come. An engine opens sessions, owns the control
+//! connection that tells who waits, and knows what its database is called, so
+//! that nothing outside of it is ever touched.
+
+use isolde_core::history::{DbError, TargetInfo};
+use isolde_core::value::Row;
+use isolde_core::{Level, Profile};
+use std::time::Duration;
+
+/// The server's own name for a session: a process, thread or connection id.
+pub type SessionId = u64;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Rows { columns: Vec<String>, rows: Vec<Row> },
+    Affected(u64),
+    Done,
+    Error(DbError),
+}
+
+/// Where a session stands after a statement, as the server says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TxStatus {
+    Idle,
+    Open,
+    /// Open, but only a rollback is accepted.
+    Failed,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    pub outcome: Outcome,
+    /// None where the protocol does not say; the runner then infers it.
+    pub tx: Option<TxStatus>,
+    /// The engine reports that this COMMIT was a rollback.
+    pub commit_rolled_back: bool,
+}
+
+impl Reply {
+    pub fn new(outcome: Outcome, tx: Option<TxStatus>) -> Reply {
+        Reply { outcome, tx, commit_rolled_back: false }
+    }
+
+    pub fn error(&self) -> Option<&DbError> {
+        match &self.outcome {
+            Outcome::Error(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+pub trait Session: Send {
+    fn id(&self) -> SessionId;
+
+    /// Sends one statement. A connection that turns out to be dead answers
+    /// through [`Session::reply`], with an error of class lost.
+    fn start(&mut self, sql: &str);
+
+    /// The answer to the statement in flight, if it comes within `patience`.
+    fn reply(&mut self, patience: Duration) -> Option<Reply>;
+
+    /// A signal of the session itself that it waits for a lock and that the
+    /// server has looked for a deadlock: none where there is no such signal.
+    fn confirms_wait(&self) -> Option<bool> {
+        None
+    }
+}
+
+/// What the control connection says of one session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitState {
+    /// Idle, or working.
+    Free,
+    /// Waits for a lock, for these sessions where the view names them.
+    Waiting(Vec<SessionId>),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The target cannot be reached or did not start.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The server went away while it was in use.
+    #[error("the server is gone: {0}")]
+    Lost(String),
+    /// The target refuses something that Isolde needs.
+    #[error("{0}")]
+    Refused(String),
+}
+
+pub type EngineResult<T> = Result<T, EngineError>;
+
+pub trait Engine: Send {
+    fn info(&self) -> &TargetInfo;
+    fn profile(&self) -> &Profile;
+
+    fn open(&mut self) -> EngineResult<Box<dyn Session>>;
+
+    /// What sets the level of a session for all its later transactions.
+    fn level_sql(&self, level: Level) -> Vec<String>;
+
+    /// What begins a transaction at a level of its own.
+    fn begin_at_sql(&self, begin: &str, level: Level) -> Vec<String>;
+
+    /// Who of these sessions waits right now; answers in the same order.
+    fn waiting(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<WaitState>>;
+
+    /// Ends the statement that the session is executing.
+    fn cancel(&mut self, session: SessionId) -> EngineResult<()>;
+
+    /// One statement on the control connection, inside Isolde's database.
+    fn control(&mut self, sql: &str) -> EngineResult<Outcome>;
+
+    /// Empties Isolde's database of everything that a case has made.
+    fn clear(&mut self) -> EngineResult<()>;
+
+    /// The tables in Isolde's database, sorted by name.
+    fn tables(&mut self) -> EngineResult<Vec<String>>;
+
+    /// Brings a server that died back, empty. Only for private ones.
+    fn revive(&mut self) -> EngineResult<()>;
+
+    /// The end of the server's log, if Isolde has it.
+    fn log_tail(&self) -> Option<String> {
+        None
+    }
+
+    /// Ends the server at once, as a crash would: for tests of what follows.
+    fn kill_server(&mut self) -> EngineResult<()> {
+        Err(EngineError::Refused("this target has no server of its own to kill".into()))
+    }
+}
+
+/// Runs one statement to its end on a session that nobody else can block.
+pub fn run_to_end(session: &mut dyn Session, sql: &str, limit: Duration) -> EngineResult<Outcome> {
+    session.start(sql);
+    match session.reply(limit) {
+        Some(reply) => Ok(reply.outcome),
+        None => Err(EngineError::Lost(format!("no answer within {limit:?} to: {sql}"))),
+    }
+}

@@ -1,0 +1,4 @@
+//! Everything of Isolde that talks to a database.
+
+pub mod engine;
+pub mod install;
