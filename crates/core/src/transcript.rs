@@ -1,1 +1,111 @@
-//! (in progress)
+//! A history as text: one line a statement, with waits and resumptions where
+//! they happened.
+
+use crate::history::{History, TxEnd, What};
+use crate::judge::ending_name;
+use crate::value::show_rows;
+
+/// What became of one step, on one line: `waits for s1, then 1 row`.
+pub fn summary(history: &History, step: usize) -> String {
+    let outcome = history.outcome(step);
+    let result = outcome.reply.map(reply_text);
+    if !outcome.waited {
+        return result.unwrap_or_else(|| "not reached".into());
+    }
+    let waits = if outcome.waited_for.is_empty() {
+        "waits".to_string()
+    } else {
+        format!("waits for {}", outcome.waited_for.join(", "))
+    };
+    match result {
+        Some(text) => format!("{waits}, then {text}"),
+        None => waits,
+    }
+}
+
+pub fn reply_text(what: &What) -> String {
+    match what {
+        What::Rows { rows, .. } => match rows.len() {
+            0 => "no rows".into(),
+            _ => show_rows(rows),
+        },
+        What::Affected { count: 1 } => "1 row".into(),
+        What::Affected { count } => format!("{count} rows"),
+        What::Done => "ok".into(),
+        What::Error(error) => format!("error {}", error.code),
+        What::NotSent { .. } => "not sent".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The whole run in the order in which things happened.
+pub fn transcript(history: &History) -> String {
+    let width = history
+        .steps
+        .iter()
+        .map(|s| s.session.len() + s.sql.lines().next().unwrap_or("").chars().count() + 3)
+        .max()
+        .unwrap_or(0)
+        .min(72);
+    let mut lines: Vec<String> = Vec::new();
+    for event in &history.events {
+        let sql = |as_sql: &Option<String>| {
+            let step = event.step.map_or("", |i| history.steps[i].sql.as_str());
+            as_sql.clone().unwrap_or_else(|| step.to_string())
+        };
+        match &event.what {
+            What::Sent { as_sql } => {
+                lines.push(format!("{}> {};", event.session, sql(as_sql).replace('\n', "\n    ")));
+            }
+            What::Waiting { on } if on.is_empty() => attach(&mut lines, width, "waits ..."),
+            What::Waiting { on } => {
+                attach(&mut lines, width, &format!("waits for {} ...", on.join(", ")));
+            }
+            What::Resumed => {
+                let label = event.step.map_or("", |i| history.steps[i].label.as_str());
+                lines.push(format!("... {label} resumes"));
+            }
+            What::NotSent { why } => {
+                let text = event.step.map_or("", |i| history.steps[i].sql.as_str());
+                lines.push(format!("({}> {text};)", event.session));
+                attach(&mut lines, width, &format!("not sent: {why}"));
+            }
+            What::Ended { how: TxEnd::Committed, .. } => attach(&mut lines, width, "committed"),
+            What::Ended { how, .. } => {
+                attach(&mut lines, width, &format!("transaction {}", ending_name(*how)));
+            }
+            What::RolledBackByRunner { why } => {
+                lines.push(format!("({}> rollback;)", event.session));
+                attach(&mut lines, width, &format!("by Isolde: {why}"));
+            }
+            What::Error(error) => {
+                attach(&mut lines, width, &format!("error {}: {}", error.code, error.message));
+            }
+            What::Done => {}
+            what => attach(&mut lines, width, &reply_text(what)),
+        }
+    }
+    for table in &history.final_state {
+        let rows = match &table.error {
+            Some(error) => format!("error {error}"),
+            None => show_rows(&table.rows),
+        };
+        lines.push(format!("finally: {};  {rows}", table.query));
+    }
+    let mut text = lines.join("\n");
+    text.push('\n');
+    text
+}
+
+/// Puts a remark behind the last line, in a column of its own.
+fn attach(lines: &mut [String], width: usize, remark: &str) {
+    let Some(line) = lines.last_mut() else { return };
+    if line.contains("  -- ") {
+        line.push_str(", ");
+    } else {
+        let last = line.lines().last().unwrap_or("").chars().count();
+        line.push_str(&" ".repeat(width.saturating_sub(last)));
+        line.push_str("  -- ");
+    }
+    line.push_str(remark);
+}

@@ -1,0 +1,80 @@
+//! Dolt: MySQL's protocol over a versioned store. Nothing ever waits; what
+//! cannot be merged fails at COMMIT with error 1213.
+
+use crate::engine::*;
+use crate::install::{self, Install};
+use crate::mysql::{Flavour, MySqlEngine, Place, View, common_errors};
+use crate::mysql_servers::{Started, check_ours};
+use crate::mysql_wire::MySqlSession;
+use crate::server::{PrivateServer, Recipe, program};
+use crate::target::{Named, Options, Target};
+use crate::url::ServerUrl;
+use isolde_core::history::ErrorEffect;
+use isolde_core::profile::{Ddl, Profile, Promise, Waiting};
+use isolde_core::Level;
+use std::path::Path;
+use std::process::Command;
+
+pub fn profile() -> Profile {
+    // All four names are accepted; the manual describes one behaviour and does
+    // not say which anomalies it allows.
+    let level = |level: Level| Promise { level, allows: None, by: "merge at commit".into() };
+    Profile {
+        levels: vec![
+            level(Level::ReadUncommitted),
+            level(Level::ReadCommitted),
+            level(Level::RepeatableRead),
+            level(Level::Serializable),
+        ],
+        default_level: Level::RepeatableRead,
+        begin: "begin".into(),
+        waiting: Waiting::Never,
+        ddl: Ddl::CommitsImplicitly,
+        errors: common_errors(),
+        other_errors: ErrorEffect::Statement,
+        documentation: "https://docs.dolthub.com/sql-reference/sql-support/supported-statements"
+            .into(),
+        untested: false,
+    }
+}
+
+fn flavour(_: &mut MySqlSession, _: Option<&str>) -> EngineResult<Flavour> {
+    Ok(Flavour { engine: "dolt".into(), profile: profile(), view: View::Nothing, greeting: Vec::new() })
+}
+
+pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
+    let target = Target::Named(named.clone()).to_string();
+    if let Some(runtime) = options.via {
+        return crate::container::open(runtime, named, &target);
+    }
+    let install = install::find("dolt", named.version.as_deref(), &options.cache)
+        .map_err(|e| EngineError::Unreachable(e.to_string()))?;
+    let cache = options.cache.clone();
+    MySqlEngine::private(&target, named, Box::new(move || start(&install, &cache)), flavour)
+}
+
+pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> {
+    MySqlEngine::on_server(url, target, 3306, flavour)
+}
+
+fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
+    let initialise = |_: &Path| -> Vec<Command> { Vec::new() };
+    let start = |data: &Path, port: u16| -> Command {
+        let folder = data.parent().unwrap_or(data);
+        let mut command = program(install, &install.server);
+        // Dolt wants a home to keep its settings in.
+        command.env("HOME", folder).env("DOLT_ROOT_PATH", folder);
+        command.args(["sql-server", "--host=127.0.0.1"]).arg(format!("--port={port}"));
+        command.arg(format!("--data-dir={}", data.display()));
+        command.arg(format!("--socket={}", folder.join("s").display()));
+        command
+    };
+    let recipe = Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
+    let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
+        let place =
+            Place { host: "127.0.0.1".into(), port: server.port, user: "root".into(), password: None };
+        let control = check_ours(server, &place, "select @@datadir")?;
+        Ok((place, control))
+    })?;
+    Ok(Started { server, place, control })
+}

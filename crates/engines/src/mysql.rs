@@ -1,0 +1,515 @@
+//! MySQL, MariaDB and the servers that speak their protocol.
+
+use crate::engine::*;
+use crate::innodb;
+use crate::mysql_servers::{self, Started};
+use crate::mysql_wire::{Login, MySqlSession};
+use crate::server::PrivateServer;
+use crate::target::{Named, Options, Target};
+use crate::url::ServerUrl;
+use isolde_core::history::{ErrorClass, ErrorEffect, TargetInfo};
+use isolde_core::profile::{Ddl, ErrorRule, Profile, Waiting, promise, rule};
+use isolde_core::value::Row;
+use isolde_core::{Anomaly, Level, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub const CONTROL_LIMIT: Duration = Duration::from_secs(60);
+/// Between two looks at a view that may be a moment late.
+const SECOND_LOOK: Duration = Duration::from_millis(4);
+
+/// Errors that MySQL and everything modelled on it share.
+pub fn common_errors() -> Vec<ErrorRule> {
+    let statement = ErrorEffect::Statement;
+    let mut rules = vec![
+        rule("1213", ErrorClass::Deadlock, ErrorEffect::RolledBack),
+        rule("1205", ErrorClass::LockTimeout, statement),
+        rule("3572", ErrorClass::LockTimeout, statement),
+        rule("1020", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        rule("1792", ErrorClass::ReadOnly, statement),
+        rule("1317", ErrorClass::Cancelled, statement),
+        rule("3024", ErrorClass::Cancelled, statement),
+        rule("1969", ErrorClass::Cancelled, statement),
+        rule("1053", ErrorClass::Lost, ErrorEffect::Lost),
+        rule("1927", ErrorClass::Lost, ErrorEffect::Lost),
+        rule("4031", ErrorClass::Lost, ErrorEffect::Lost),
+    ];
+    for code in ["1062", "1048", "1364", "1406", "1451", "1452", "1216", "1217", "3819", "4025", "1264"] {
+        rules.push(rule(code, ErrorClass::Constraint, statement));
+    }
+    for code in ["1064", "1146", "1054", "1305", "1235", "1149", "1049", "1091", "1050", "1051", "1061", "1093", "8048"] {
+        rules.push(rule(code, ErrorClass::Rejected, statement));
+    }
+    rules
+}
+
+fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
+    use Anomaly::*;
+    let repeatable: &[Anomaly] =
+        if snapshot { &[G2Item, G2] } else { &[Pmp, P4, GSingle, G2Item, G2] };
+    let by = if snapshot { "snapshot isolation" } else { "snapshot for reads, current for writes" };
+    Profile {
+        levels: vec![
+            promise(
+                Level::ReadUncommitted,
+                "dirty reads",
+                &[G1a, G1b, G1c, Otv, Pmp, P4, GSingle, G2Item, G2],
+            ),
+            promise(Level::ReadCommitted, "a snapshot a statement", &[Pmp, P4, GSingle, G2Item, G2]),
+            promise(Level::RepeatableRead, by, repeatable),
+            promise(Level::Serializable, "two-phase locking", &[]),
+        ],
+        default_level: Level::RepeatableRead,
+        begin: "begin".into(),
+        waiting: Waiting::Probe,
+        ddl: Ddl::CommitsImplicitly,
+        errors: common_errors(),
+        other_errors: ErrorEffect::Statement,
+        documentation: documentation.into(),
+        untested: false,
+    }
+}
+
+pub fn mysql_profile() -> Profile {
+    innodb_profile(
+        "https://dev.mysql.com/doc/refman/en/innodb-transaction-isolation-levels.html",
+        false,
+    )
+}
+
+pub fn mariadb_profile(snapshot: bool) -> Profile {
+    innodb_profile("https://mariadb.com/kb/en/set-transaction/", snapshot)
+}
+
+/// Which view tells who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    DataLockWaits,
+    InnodbStatus,
+    TidbTrx,
+    Nothing,
+}
+
+#[derive(Clone)]
+pub struct Place {
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub password: Option<String>,
+}
+
+impl Place {
+    pub fn connect(
+        &self,
+        database: Option<&str>,
+        profile: &Arc<Profile>,
+    ) -> EngineResult<MySqlSession> {
+        let login = Login {
+            host: &self.host,
+            port: self.port,
+            user: &self.user,
+            password: self.password.as_deref(),
+            database,
+        };
+        MySqlSession::connect(&login, Arc::clone(profile))
+    }
+
+    pub fn from_url(url: &ServerUrl, port: u16) -> Place {
+        Place {
+            host: url.host.clone(),
+            port: url.port.unwrap_or(port),
+            user: url.user.clone().unwrap_or_else(|| "root".into()),
+            password: url.password.clone(),
+        }
+    }
+}
+
+/// What differs between the servers of the family.
+#[derive(Clone)]
+pub struct Flavour {
+    /// The engine's name with its mode.
+    pub engine: String,
+    pub profile: Profile,
+    pub view: View,
+    /// Sent once on every new session.
+    pub greeting: Vec<String>,
+}
+
+type Restart = Box<dyn Fn() -> EngineResult<Started> + Send>;
+
+pub struct MySqlEngine {
+    info: TargetInfo,
+    profile: Arc<Profile>,
+    flavour: Flavour,
+    place: Place,
+    database: String,
+    control: MySqlSession,
+    /// performance_schema's thread of each connection.
+    threads: HashMap<u64, SessionId>,
+    private: Option<(PrivateServer, Restart)>,
+}
+
+pub fn open_mariadb(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
+    open_named("mariadb", named, options)
+}
+
+pub fn open_mysql(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
+    open_named("mysql", named, options)
+}
+
+fn open_named(engine: &str, named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
+    let target = Target::Named(named.clone()).to_string();
+    if let Some(runtime) = options.via {
+        return crate::container::open(runtime, named, &target);
+    }
+    let install = crate::install::find(engine, named.version.as_deref(), &options.cache)
+        .map_err(|e| EngineError::Unreachable(e.to_string()))?;
+    let snapshot = named.mode.clone();
+    let cache = options.cache.clone();
+    let restart: Restart =
+        Box::new(move || mysql_servers::start(&install, &cache, snapshot.as_deref()));
+    MySqlEngine::private(&target, named, restart, innodb_flavour)
+}
+
+pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> {
+    MySqlEngine::on_server(url, target, 3306, innodb_flavour)
+}
+
+/// Told by the server itself, so that `mysql://` on a MariaDB is right too.
+fn innodb_flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavour> {
+    let version = text_of(control, "select version()")?;
+    let maria = version.to_ascii_lowercase().contains("mariadb")
+        || control.server_version.to_ascii_lowercase().contains("mariadb");
+    if maria {
+        let setting = text_of(control, "select @@innodb_snapshot_isolation").unwrap_or_default();
+        let profile = mariadb_profile(setting == "1");
+        let engine = mode.map_or("mariadb".to_string(), |m| format!("mariadb+{m}"));
+        return Ok(Flavour { engine, profile, view: View::InnodbStatus, greeting: patience() });
+    }
+    let major: u32 = version.split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
+    let view = if major >= 8 { View::DataLockWaits } else { View::InnodbStatus };
+    Ok(Flavour { engine: "mysql".into(), profile: mysql_profile(), view, greeting: patience() })
+}
+
+/// Only real deadlock detection should end a wait.
+fn patience() -> Vec<String> {
+    vec!["set session innodb_lock_wait_timeout = 3600".into()]
+}
+
+pub fn text_of(session: &mut MySqlSession, sql: &str) -> EngineResult<String> {
+    match run_to_end(session, sql, CONTROL_LIMIT)? {
+        Outcome::Rows { rows, .. } => match rows.first().and_then(|r| r.first()) {
+            Some(Value::Text(text)) => Ok(text.clone()),
+            Some(Value::Int(i)) => Ok(i.to_string()),
+            other => Err(EngineError::Refused(format!("{sql} answered {other:?}"))),
+        },
+        other => Err(EngineError::Refused(format!("{sql} answered {other:?}"))),
+    }
+}
+
+type FlavourOf = fn(&mut MySqlSession, Option<&str>) -> EngineResult<Flavour>;
+
+impl MySqlEngine {
+    pub fn private(
+        target: &str,
+        named: &Named,
+        restart: Restart,
+        flavour: FlavourOf,
+    ) -> EngineResult<Box<dyn Engine>> {
+        let Started { server, place, mut control } = restart()?;
+        let flavour = flavour(&mut control, named.mode.as_deref())?;
+        let private = Some((server, restart));
+        let made = MySqlEngine::new(target, flavour, place, "isolde".into(), control, private)?;
+        Ok(Box::new(made))
+    }
+
+    pub fn on_server(
+        url: &ServerUrl,
+        target: &str,
+        port: u16,
+        flavour: FlavourOf,
+    ) -> EngineResult<Box<dyn Engine>> {
+        let place = Place::from_url(url, port);
+        let mut control = place.connect(url.database.as_deref(), &Arc::new(mysql_profile()))?;
+        let flavour = flavour(&mut control, None)?;
+        let database = crate::names::fresh_database_name();
+        let create = format!("create database {database}");
+        if let Outcome::Error(error) = run_to_end(&mut control, &create, CONTROL_LIMIT)? {
+            return Err(EngineError::Refused(format!(
+                "Isolde works in a database of its own and may not create one here: {error}"
+            )));
+        }
+        Ok(Box::new(MySqlEngine::new(target, flavour, place, database, control, None)?))
+    }
+
+    fn new(
+        target: &str,
+        flavour: Flavour,
+        place: Place,
+        database: String,
+        mut control: MySqlSession,
+        private: Option<(PrivateServer, Restart)>,
+    ) -> EngineResult<MySqlEngine> {
+        run_to_end(&mut control, &format!("use {database}"), CONTROL_LIMIT)?;
+        let full = text_of(&mut control, "select version()")?;
+        let mut info = TargetInfo {
+            target: target.into(),
+            engine: flavour.engine.clone(),
+            version: short_version(&full),
+            settings: Default::default(),
+        };
+        info.settings.insert("version".into(), full);
+        for name in ["innodb_snapshot_isolation", "innodb_flush_log_at_trx_commit", "sql_mode"] {
+            if let Ok(value) = text_of(&mut control, &format!("select @@{name}")) {
+                info.settings.insert(name.into(), value);
+            }
+        }
+        let profile = Arc::new(flavour.profile.clone());
+        let threads = HashMap::new();
+        Ok(MySqlEngine { info, profile, flavour, place, database, control, threads, private })
+    }
+
+    fn rows(&mut self, sql: &str) -> EngineResult<Vec<Row>> {
+        match self.control(sql)? {
+            Outcome::Rows { rows, .. } => Ok(rows),
+            Outcome::Error(error) => Err(EngineError::Refused(format!("{sql}: {error}"))),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn data_lock_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
+        let rows = self.rows(
+            "select requesting_thread_id, blocking_thread_id from performance_schema.data_lock_waits",
+        )?;
+        Ok(self.by_connection(&rows))
+    }
+
+    /// Pairs of performance_schema threads as our connections.
+    fn by_connection(&self, rows: &[Row]) -> Vec<(SessionId, Vec<SessionId>)> {
+        let connection = |v: Option<&Value>| {
+            v.and_then(innodb::number).and_then(|thread| self.threads.get(&thread).copied())
+        };
+        let mut waits: Vec<(SessionId, Vec<SessionId>)> = Vec::new();
+        for row in rows {
+            let Some(waiter) = connection(row.first()) else { continue };
+            let holder = connection(row.get(1));
+            match waits.iter_mut().find(|(w, _)| *w == waiter) {
+                Some((_, holders)) => holders.extend(holder),
+                None => waits.push((waiter, holder.into_iter().collect())),
+            }
+        }
+        waits
+    }
+
+    fn innodb_status(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
+        let rows = self.rows("show engine innodb status")?;
+        let text = match rows.first().and_then(|r| r.last()) {
+            Some(Value::Text(text)) => text.as_str(),
+            _ => "",
+        };
+        Ok(innodb::lock_waits(text).into_iter().map(|id| (id, Vec::new())).collect())
+    }
+
+    /// Locks above the storage engine; two looks must agree.
+    fn upper_locks(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<SessionId>> {
+        let list: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
+        let sql = format!(
+            "select id, state from information_schema.processlist where id in ({})",
+            list.join(",")
+        );
+        let first = innodb::state_waits(&self.rows(&sql)?);
+        if first.is_empty() {
+            return Ok(first);
+        }
+        std::thread::sleep(SECOND_LOOK);
+        let second = innodb::state_waits(&self.rows(&sql)?);
+        Ok(first.into_iter().filter(|id| second.contains(id)).collect())
+    }
+
+    fn tidb_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
+        // Updates that do not wait say LockWaiting for some milliseconds, and
+        // a released lock shows for some: only an old wait that two looks
+        // agree on is one.
+        let sql = "select session_id from information_schema.tidb_trx \
+                   where state = 'LockWaiting' and waiting_time > 0.010";
+        let ids = |rows: Vec<Row>| -> Vec<SessionId> {
+            rows.iter().filter_map(|r| r.first().and_then(innodb::number)).collect()
+        };
+        let first = ids(self.rows(sql)?);
+        if first.is_empty() {
+            return Ok(Vec::new());
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        let second = ids(self.rows(sql)?);
+        Ok(first.into_iter().filter(|id| second.contains(id)).map(|id| (id, Vec::new())).collect())
+    }
+}
+
+fn short_version(full: &str) -> String {
+    // TiDB: 8.0.11-TiDB-v8.5.1; MariaDB: 5.5.5-10.11.19-MariaDB or 10.11.19-MariaDB.
+    if let Some((_, tidb)) = full.split_once("TiDB-v") {
+        return tidb.split('-').next().unwrap_or(tidb).to_string();
+    }
+    let maria = full.strip_prefix("5.5.5-").unwrap_or(full);
+    maria.split(['-', '+']).next().unwrap_or(maria).to_string()
+}
+
+impl Engine for MySqlEngine {
+    fn info(&self) -> &TargetInfo {
+        &self.info
+    }
+
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn open(&mut self) -> EngineResult<Box<dyn Session>> {
+        let mut session = self.place.connect(Some(&self.database), &self.profile)?;
+        for sql in self.flavour.greeting.clone() {
+            if let Outcome::Error(error) = run_to_end(&mut session, &sql, CONTROL_LIMIT)? {
+                return Err(EngineError::Refused(format!("{sql}: {error}")));
+            }
+        }
+        if self.flavour.view == View::DataLockWaits {
+            let id = session.id();
+            let thread = self.rows(&format!(
+                "select thread_id from performance_schema.threads where processlist_id = {id}"
+            ))?;
+            let thread = thread.first().and_then(|r| r.first()).and_then(innodb::number);
+            let thread = thread.ok_or_else(|| {
+                EngineError::Refused("performance_schema is off; Isolde needs it to see waits".into())
+            })?;
+            self.threads.insert(thread, id);
+        }
+        Ok(Box::new(session))
+    }
+
+    fn level_sql(&self, level: Level) -> Vec<String> {
+        vec![format!("set session transaction isolation level {level}")]
+    }
+
+    fn begin_at_sql(&self, begin: &str, level: Level) -> Vec<String> {
+        vec![format!("set transaction isolation level {level}"), begin.into()]
+    }
+
+    fn waiting(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<WaitState>> {
+        let waits = match self.flavour.view {
+            View::DataLockWaits => self.data_lock_waits()?,
+            View::InnodbStatus => self.innodb_status()?,
+            View::TidbTrx => self.tidb_waits()?,
+            View::Nothing => Vec::new(),
+        };
+        let mut states: Vec<WaitState> = sessions
+            .iter()
+            .map(|s| match waits.iter().find(|(waiter, _)| waiter == s) {
+                Some((_, holders)) => WaitState::Waiting(holders.clone()),
+                None => WaitState::Free,
+            })
+            .collect();
+        let rest: Vec<SessionId> = sessions
+            .iter()
+            .zip(&states)
+            .filter(|(_, state)| **state == WaitState::Free)
+            .map(|(s, _)| *s)
+            .collect();
+        let innodb = matches!(self.flavour.view, View::DataLockWaits | View::InnodbStatus);
+        if innodb && !rest.is_empty() {
+            let above = self.upper_locks(&rest)?;
+            for (session, state) in sessions.iter().zip(&mut states) {
+                if above.contains(session) {
+                    *state = WaitState::Waiting(Vec::new());
+                }
+            }
+        }
+        Ok(states)
+    }
+
+    fn cancel(&mut self, session: SessionId) -> EngineResult<()> {
+        self.control(&format!("kill query {session}")).map(|_| ())
+    }
+
+    fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
+        match run_to_end(&mut self.control, sql, CONTROL_LIMIT)? {
+            Outcome::Error(error) if error.class == ErrorClass::Lost => {
+                Err(EngineError::Lost(error.message))
+            }
+            outcome => Ok(outcome),
+        }
+    }
+
+    fn clear(&mut self) -> EngineResult<()> {
+        let rows = self.rows("show full tables")?;
+        let mut drops: Vec<String> = Vec::new();
+        for row in &rows {
+            let (Some(Value::Text(name)), Some(Value::Text(kind))) = (row.first(), row.get(1)) else {
+                continue;
+            };
+            let what = match kind.as_str() {
+                "VIEW" => "view",
+                "SEQUENCE" => "sequence",
+                _ => "table",
+            };
+            drops.push(format!("drop {what} if exists `{}`", name.replace('`', "``")));
+        }
+        if drops.is_empty() {
+            return Ok(());
+        }
+        let batch = format!("set foreign_key_checks = 0; {}; set foreign_key_checks = 1", drops.join("; "));
+        match self.control(&batch)? {
+            Outcome::Error(error) => Err(EngineError::Refused(format!("{batch}: {error}"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn tables(&mut self) -> EngineResult<Vec<String>> {
+        let rows = self.rows("show full tables")?;
+        let mut names: Vec<String> = rows
+            .iter()
+            .filter_map(|row| match (row.first(), row.get(1)) {
+                (Some(Value::Text(name)), Some(Value::Text(kind))) if kind == "BASE TABLE" => {
+                    Some(crate::names::quote_if_needed(name, '`'))
+                }
+                _ => None,
+            })
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn revive(&mut self) -> EngineResult<()> {
+        let Some((server, restart)) = &mut self.private else {
+            self.control = self.place.connect(Some(&self.database), &self.profile)?;
+            return Ok(());
+        };
+        let started = restart()?;
+        *server = started.server;
+        self.place = started.place;
+        self.control = started.control;
+        self.threads.clear();
+        let sql = format!("use {}", self.database);
+        run_to_end(&mut self.control, &sql, CONTROL_LIMIT).map(|_| ())
+    }
+
+    fn log_tail(&self) -> Option<String> {
+        self.private.as_ref().map(|(server, _)| server.log_tail())
+    }
+
+    fn kill_server(&mut self) -> EngineResult<()> {
+        match &mut self.private {
+            Some((server, _)) => {
+                server.kill();
+                Ok(())
+            }
+            None => Err(EngineError::Refused("this server is the user's".into())),
+        }
+    }
+}
+
+impl Drop for MySqlEngine {
+    fn drop(&mut self) {
+        if self.private.is_none() {
+            let _ = self.control(&format!("drop database {}", self.database));
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Starts private MariaDB and MySQL servers of any version.
+
+use crate::engine::*;
+use crate::install::{Cache, Install};
+use crate::mysql::{CONTROL_LIMIT, Place, mysql_profile, text_of};
+use crate::mysql_wire::MySqlSession;
+use crate::server::{PrivateServer, Recipe, program};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+/// A server that answers, with a first connection to it.
+pub struct Started {
+    pub server: PrivateServer,
+    pub place: Place,
+    pub control: MySqlSession,
+}
+
+/// Run by the server itself at every start, so that it does not matter which
+/// accounts a version's own initialisation makes.
+const INIT_SQL: &str = "create user if not exists 'isolde'@'127.0.0.1';\n\
+     grant all on *.* to 'isolde'@'127.0.0.1' with grant option;\n\
+     create database if not exists isolde;\n";
+
+pub fn start(install: &Install, cache: &Cache, mode: Option<&str>) -> EngineResult<Started> {
+    let maria = install.engine == "mariadb";
+    let initialise = |data: &Path| -> Vec<Command> {
+        vec![if maria { maria_init(install, data) } else { mysql_init(install, data) }]
+    };
+    let start = |data: &Path, port: u16| -> Command {
+        let mut command = program(install, &install.server);
+        command.args(common_arguments(install, data)).arg(format!("--port={port}"));
+        command.arg(format!("--init-file={}", write_init_file(data).display()));
+        command.args(if maria { MARIADB_ARGUMENTS } else { MYSQL_ARGUMENTS });
+        match mode {
+            Some("snapshot") => command.arg("--innodb-snapshot-isolation=ON"),
+            Some("nosnapshot") => command.arg("--innodb-snapshot-isolation=OFF"),
+            _ => &mut command,
+        };
+        command
+    };
+    let recipe = Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
+    let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
+        let place = Place {
+            host: "127.0.0.1".into(),
+            port: server.port,
+            user: "isolde".into(),
+            password: None,
+        };
+        let control = check_ours(server, &place, "select @@datadir")?;
+        Ok((place, control))
+    })?;
+    Ok(Started { server, place, control })
+}
+
+/// Connects, and makes sure that the answering server is the one started.
+pub fn check_ours(
+    server: &PrivateServer,
+    place: &Place,
+    ask_for_data: &str,
+) -> EngineResult<MySqlSession> {
+    let mut control = place.connect(None, &Arc::new(mysql_profile()))?;
+    let reported = PathBuf::from(text_of(&mut control, ask_for_data)?);
+    if reported != server.data {
+        return Err(EngineError::Refused(format!(
+            "port {} is answered by a server that Isolde did not start (its data is in {})",
+            server.port,
+            reported.display()
+        )));
+    }
+    let create = "create database if not exists isolde";
+    run_to_end(&mut control, create, CONTROL_LIMIT)?;
+    Ok(control)
+}
+
+fn write_init_file(data: &Path) -> PathBuf {
+    let file = data.with_file_name("init.sql");
+    // A failure shows when the server cannot read it.
+    let _ = std::fs::write(&file, INIT_SQL);
+    file
+}
+
+fn common_arguments(install: &Install, data: &Path) -> Vec<String> {
+    let folder = data.parent().unwrap_or(data);
+    let mut arguments = vec![
+        "--no-defaults".into(),
+        format!("--datadir={}", data.display()),
+        "--bind-address=127.0.0.1".into(),
+        format!("--socket={}", folder.join("s").display()),
+        format!("--pid-file={}", folder.join("pid").display()),
+    ];
+    arguments.extend(base_arguments(install));
+    arguments
+}
+
+fn base_arguments(install: &Install) -> Vec<String> {
+    if install.basedir == Path::new("/usr") {
+        return Vec::new();
+    }
+    let share = install.basedir.join("share");
+    let messages = [share.join("english"), share.join("mysql/english"), share.join("mariadb/english")]
+        .into_iter()
+        .find(|p| p.exists())
+        .and_then(|p| p.parent().map(Path::to_path_buf))
+        .unwrap_or(share);
+    vec![
+        format!("--basedir={}", install.basedir.display()),
+        format!("--lc-messages-dir={}", messages.display()),
+    ]
+}
+
+const MARIADB_ARGUMENTS: [&str; 11] = [
+    "--skip-log-bin",
+    "--skip-name-resolve",
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-doublewrite=0",
+    "--loose-debug-no-sync",
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-lock-wait-timeout=3600",
+    "--innodb-fast-shutdown=2",
+    "--max-connections=300",
+    "--loose-skip-sync-frm",
+    "--performance-schema=OFF",
+];
+
+const MYSQL_ARGUMENTS: [&str; 11] = [
+    "--loose-mysqlx=OFF",
+    "--skip-log-bin",
+    "--skip-name-resolve",
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-doublewrite=0",
+    "--innodb-flush-method=nosync",
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-lock-wait-timeout=3600",
+    "--max-connections=300",
+    "--loose-secure-file-priv=NULL",
+    "--performance-schema=ON",
+];
+
+fn maria_init(install: &Install, data: &Path) -> Command {
+    let base = &install.basedir;
+    let script = ["bin/mariadb-install-db", "scripts/mariadb-install-db", "bin/mysql_install_db", "scripts/mysql_install_db"]
+        .iter()
+        .map(|s| base.join(s))
+        .find(|p| p.exists())
+        .unwrap_or_else(|| base.join("bin/mariadb-install-db"));
+    // A shell script: it finds the server below --basedir by itself.
+    let mut command = program(&Install { launcher: Vec::new(), ..install.clone() }, &script);
+    command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
+    if base != Path::new("/usr") {
+        command.arg(format!("--basedir={}", base.display()));
+    }
+    command.args(["--skip-name-resolve", "--force"]);
+    command
+}
+
+fn mysql_init(install: &Install, data: &Path) -> Command {
+    let mut command = program(install, &install.server);
+    command.args(common_arguments(install, data)).arg("--initialize-insecure");
+    command.args(["--innodb-flush-method=nosync", "--loose-secure-file-priv=NULL"]);
+    command
+}

@@ -1,0 +1,351 @@
+//! One connection in PostgreSQL's protocol.
+//!
+//! On top of the codec of the postgres-protocol crate, because a full client
+//! hides two things that matter here: the transaction status that the server
+//! sends with every reply, and the notices that arrive while a statement still
+//! waits. Replies are polled for, so no thread is needed.
+
+use crate::engine::{EngineError, EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
+use crate::poll::wait_readable;
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator;
+use isolde_core::history::{DbError, ErrorClass, ErrorEffect};
+use isolde_core::value::unhex;
+use isolde_core::{Profile, Value};
+use postgres_protocol::authentication::{md5_hash, sasl};
+use postgres_protocol::message::backend::{ErrorFields, Message};
+use postgres_protocol::message::frontend;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub struct Login<'a> {
+    pub host: &'a str,
+    pub port: u16,
+    pub user: &'a str,
+    pub password: Option<&'a str>,
+    pub database: &'a str,
+}
+
+pub struct PgSession {
+    stream: TcpStream,
+    incoming: BytesMut,
+    profile: Arc<Profile>,
+    pid: SessionId,
+    partial: Partial,
+    /// The server tells this session when it waits for a lock and has looked
+    /// for a deadlock (log_lock_waits, sent to the client).
+    pub tells_waits: bool,
+    waits: bool,
+    broken: Option<String>,
+}
+
+/// What has arrived of a reply so far.
+#[derive(Default)]
+struct Partial {
+    columns: Vec<String>,
+    types: Vec<u32>,
+    rows: Vec<Vec<Value>>,
+    is_rows: bool,
+    tag: String,
+    error: Option<DbError>,
+}
+
+impl PgSession {
+    pub fn connect(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<PgSession> {
+        let place = format!("{}:{}", login.host, login.port);
+        let unreachable = |e: &dyn std::fmt::Display| EngineError::Unreachable(format!("{place}: {e}"));
+        let stream = connect_tcp(login.host, login.port).map_err(|e| unreachable(&e))?;
+        let mut session = PgSession {
+            stream,
+            incoming: BytesMut::with_capacity(8192),
+            profile,
+            pid: 0,
+            partial: Partial::default(),
+            tells_waits: false,
+            waits: false,
+            broken: None,
+        };
+        session.log_in(login).map_err(|e| unreachable(&e))?;
+        Ok(session)
+    }
+
+    fn log_in(&mut self, login: &Login<'_>) -> io::Result<()> {
+        let parameters = [
+            ("user", login.user),
+            ("database", login.database),
+            ("application_name", "isolde"),
+            ("client_encoding", "UTF8"),
+        ];
+        self.write(|out| frontend::startup_message(parameters, out))?;
+        let password = login.password.unwrap_or("").as_bytes();
+        let mut scram: Option<sasl::ScramSha256> = None;
+        loop {
+            match self.read_message()? {
+                Message::AuthenticationOk => {}
+                Message::AuthenticationCleartextPassword => {
+                    self.write(|out| frontend::password_message(password, out))?;
+                }
+                Message::AuthenticationMd5Password(body) => {
+                    let hash = md5_hash(login.user.as_bytes(), password, body.salt());
+                    self.write(|out| frontend::password_message(hash.as_bytes(), out))?;
+                }
+                Message::AuthenticationSasl(_) => {
+                    let channel = sasl::ChannelBinding::unsupported();
+                    let started = sasl::ScramSha256::new(password, channel);
+                    self.write(|out| {
+                        frontend::sasl_initial_response(sasl::SCRAM_SHA_256, started.message(), out)
+                    })?;
+                    scram = Some(started);
+                }
+                Message::AuthenticationSaslContinue(body) => {
+                    let scram = scram.as_mut().ok_or_else(|| io::Error::other("unasked SASL"))?;
+                    scram.update(body.data())?;
+                    let message = scram.message().to_vec();
+                    self.write(|out| frontend::sasl_response(&message, out))?;
+                }
+                Message::AuthenticationSaslFinal(body) => {
+                    let scram = scram.as_mut().ok_or_else(|| io::Error::other("unasked SASL"))?;
+                    scram.finish(body.data())?;
+                }
+                Message::BackendKeyData(body) => {
+                    self.pid = u64::try_from(body.process_id()).unwrap_or_default();
+                }
+                Message::ErrorResponse(body) => {
+                    return Err(io::Error::other(self.db_error(body.fields())?.to_string()));
+                }
+                Message::ReadyForQuery(_) => return Ok(()),
+                Message::ParameterStatus(_) | Message::NoticeResponse(_) => {}
+                _ => return Err(io::Error::other("it asks for a login that Isolde cannot do")),
+            }
+        }
+    }
+
+    fn write(&mut self, encode: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> io::Result<()> {
+        let mut out = BytesMut::new();
+        encode(&mut out)?;
+        self.stream.write_all(&out)
+    }
+
+    /// The next message, waiting for it without end: for logging in only.
+    fn read_message(&mut self) -> io::Result<Message> {
+        loop {
+            if let Some(message) = Message::parse(&mut self.incoming)? {
+                return Ok(message);
+            }
+            self.read_some()?;
+        }
+    }
+
+    fn read_some(&mut self) -> io::Result<()> {
+        let mut chunk = [0u8; 8192];
+        match self.stream.read(&mut chunk)? {
+            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
+            n => {
+                self.incoming.extend_from_slice(&chunk[..n]);
+                Ok(())
+            }
+        }
+    }
+
+    fn take_messages(&mut self) -> io::Result<Option<Reply>> {
+        while let Some(message) = Message::parse(&mut self.incoming)? {
+            if let Some(reply) = self.take(message)? {
+                return Ok(Some(reply));
+            }
+        }
+        Ok(None)
+    }
+
+    fn take(&mut self, message: Message) -> io::Result<Option<Reply>> {
+        match message {
+            Message::RowDescription(body) => {
+                let mut fields = body.fields();
+                self.partial = Partial { is_rows: true, ..Partial::default() };
+                while let Some(field) = fields.next()? {
+                    self.partial.columns.push(field.name().to_string());
+                    self.partial.types.push(field.type_oid());
+                }
+            }
+            Message::DataRow(body) => {
+                let buffer = body.buffer();
+                let mut ranges = body.ranges();
+                let mut row = Vec::with_capacity(self.partial.types.len());
+                while let Some(range) = ranges.next()? {
+                    let oid = self.partial.types.get(row.len()).copied().unwrap_or(0);
+                    row.push(match range {
+                        Some(range) => value(oid, &String::from_utf8_lossy(&buffer[range])),
+                        None => Value::Null,
+                    });
+                }
+                self.partial.rows.push(row);
+            }
+            Message::CommandComplete(body) => self.partial.tag = body.tag()?.to_string(),
+            Message::ErrorResponse(body) => self.partial.error = Some(self.db_error(body.fields())?),
+            Message::NoticeResponse(body) => self.heed_notice(body.fields())?,
+            Message::CopyInResponse(_) => {
+                self.write(|out| frontend::copy_fail("Isolde sends no data", out))?;
+            }
+            Message::ReadyForQuery(body) => return Ok(Some(self.finish(body.status()))),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// `process 12 still waiting for ShareLock …` comes once the deadlock
+    /// check has found nothing; `process 12 acquired …` ends the wait.
+    fn heed_notice(&mut self, mut fields: ErrorFields<'_>) -> io::Result<()> {
+        let mut log = false;
+        let mut text = String::new();
+        while let Some(field) = fields.next()? {
+            match field.type_() {
+                b'V' => log = field.value() == "LOG",
+                b'M' => text = field.value().to_string(),
+                _ => {}
+            }
+        }
+        if log {
+            self.waits = (self.waits || text.contains("still waiting for"))
+                && !text.contains(" acquired ");
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, status: u8) -> Reply {
+        let partial = std::mem::take(&mut self.partial);
+        self.waits = false;
+        let rolled_back = partial.tag == "ROLLBACK";
+        let outcome = match partial.error {
+            Some(error) => Outcome::Error(error),
+            None if partial.is_rows => Outcome::Rows { columns: partial.columns, rows: partial.rows },
+            None => outcome_of_tag(&partial.tag),
+        };
+        let status = match status {
+            b'T' => TxStatus::Open,
+            b'E' => TxStatus::Failed,
+            _ => TxStatus::Idle,
+        };
+        Reply { outcome, tx: Some(status), commit_rolled_back: rolled_back }
+    }
+
+    fn db_error(&self, mut fields: ErrorFields<'_>) -> io::Result<DbError> {
+        let (mut code, mut message) = (String::new(), String::new());
+        while let Some(field) = fields.next()? {
+            match field.type_() {
+                b'C' => code = field.value().to_string(),
+                b'M' => message = field.value().to_string(),
+                _ => {}
+            }
+        }
+        let (class, effect) = self.profile.classify(&code, Some(&code));
+        Ok(DbError { sqlstate: Some(code.clone()), code, message, class, effect })
+    }
+
+    fn lost(&mut self, why: String) -> Reply {
+        // The server's last words, if it had any, say more than the socket.
+        let why = match self.partial.error.take() {
+            Some(error) => format!("{error} ({why})"),
+            None => why,
+        };
+        self.broken = Some(why.clone());
+        let error = DbError {
+            code: "lost".into(),
+            sqlstate: None,
+            message: why,
+            class: ErrorClass::Lost,
+            effect: ErrorEffect::Lost,
+        };
+        Reply::new(Outcome::Error(error), Some(TxStatus::Idle))
+    }
+}
+
+impl Session for PgSession {
+    fn id(&self) -> SessionId {
+        self.pid
+    }
+
+    fn start(&mut self, sql: &str) {
+        self.waits = false;
+        if let Err(error) = self.write(|out| frontend::query(sql, out)) {
+            self.broken = Some(error.to_string());
+        }
+    }
+
+    fn reply(&mut self, patience: Duration) -> Option<Reply> {
+        let deadline = Instant::now() + patience;
+        loop {
+            match self.take_messages() {
+                Ok(Some(reply)) => return Some(reply),
+                Ok(None) => {}
+                Err(error) => return Some(self.lost(error.to_string())),
+            }
+            // What was written before the connection broke may still be read.
+            let left = deadline.saturating_duration_since(Instant::now());
+            match wait_readable(&self.stream, left) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let why = self.broken.take()?;
+                    return Some(self.lost(why));
+                }
+                Err(error) => return Some(self.lost(error.to_string())),
+            }
+            if let Err(error) = self.read_some() {
+                return Some(self.lost(error.to_string()));
+            }
+        }
+    }
+
+    fn confirms_wait(&self) -> Option<bool> {
+        self.tells_waits.then_some(self.waits)
+    }
+}
+
+impl Drop for PgSession {
+    fn drop(&mut self) {
+        let _ = self.write(|out| {
+            frontend::terminate(out);
+            Ok(())
+        });
+    }
+}
+
+pub fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, Duration::from_secs(10)) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// `UPDATE 3` and `INSERT 0 1` count rows; other tags do not.
+fn outcome_of_tag(tag: &str) -> Outcome {
+    let mut words = tag.split(' ');
+    let counted = matches!(words.next(), Some("INSERT" | "UPDATE" | "DELETE" | "MERGE"));
+    match words.next_back().and_then(|n| n.parse().ok()) {
+        Some(count) if counted => Outcome::Affected(count),
+        _ => Outcome::Done,
+    }
+}
+
+fn value(oid: u32, text: &str) -> Value {
+    const BOOL: u32 = 16;
+    const BYTEA: u32 = 17;
+    const INTS: [u32; 4] = [20, 21, 23, 26];
+    const FLOATS: [u32; 2] = [700, 701];
+    const NUMERIC: u32 = 1700;
+    match oid {
+        BOOL => Value::Bool(text == "t"),
+        BYTEA => text.strip_prefix("\\x").and_then(unhex).map_or(Value::Text(text.into()), Value::Bytes),
+        NUMERIC => Value::Decimal(text.into()),
+        oid if INTS.contains(&oid) => text.parse().map_or(Value::Text(text.into()), Value::Int),
+        oid if FLOATS.contains(&oid) => text.parse().map_or(Value::Text(text.into()), Value::Float),
+        _ => Value::Text(text.into()),
+    }
+}

@@ -1,0 +1,471 @@
+//! PostgreSQL, and CockroachDB through the same protocol.
+
+use crate::engine::*;
+use crate::install::{self, Install};
+use crate::pg_wire::{Login, PgSession};
+use crate::server::{PrivateServer, Recipe, program};
+use crate::target::{Named, Options, Target};
+use crate::url::ServerUrl;
+use isolde_core::history::{ErrorClass, ErrorEffect, TargetInfo};
+use isolde_core::profile::{Ddl, Profile, Waiting, promise, rule};
+use isolde_core::{Anomaly, Level, Value};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+const CONTROL_LIMIT: Duration = Duration::from_secs(60);
+
+pub fn profile() -> Profile {
+    use Anomaly::*;
+    let weak = [Pmp, P4, GSingle, G2Item, G2];
+    let poisoned = ErrorEffect::Poisoned;
+    Profile {
+        levels: vec![
+            promise(Level::ReadUncommitted, "the same as READ COMMITTED", &weak),
+            promise(Level::ReadCommitted, "a snapshot a statement", &weak),
+            promise(Level::RepeatableRead, "snapshot isolation", &[G2Item, G2]),
+            promise(Level::Serializable, "serializable snapshot isolation", &[]),
+        ],
+        default_level: Level::ReadCommitted,
+        begin: "begin".into(),
+        waiting: Waiting::Probe,
+        ddl: Ddl::Transactional,
+        errors: vec![
+            rule("40001", ErrorClass::Serialization, poisoned),
+            rule("40P01", ErrorClass::Deadlock, poisoned),
+            rule("55P03", ErrorClass::LockTimeout, poisoned),
+            rule("25P02", ErrorClass::Poisoned, poisoned),
+            rule("25006", ErrorClass::ReadOnly, poisoned),
+            rule("57014", ErrorClass::Cancelled, poisoned),
+            // Shutdown, crash of another backend, connection failures.
+            rule("57P", ErrorClass::Lost, ErrorEffect::Lost),
+            rule("08", ErrorClass::Lost, ErrorEffect::Lost),
+            rule("23", ErrorClass::Constraint, poisoned),
+            rule("XX", ErrorClass::Internal, poisoned),
+            rule("42", ErrorClass::Rejected, poisoned),
+            rule("0A", ErrorClass::Rejected, poisoned),
+            rule("22", ErrorClass::Other, poisoned),
+        ],
+        other_errors: poisoned,
+        documentation: "https://www.postgresql.org/docs/current/transaction-iso.html".into(),
+        untested: false,
+    }
+}
+
+/// From CockroachDB's documentation; no server could be had to try it on.
+pub fn cockroach_profile() -> Profile {
+    use Anomaly::*;
+    Profile {
+        levels: vec![
+            promise(Level::ReadCommitted, "needs a cluster setting", &[Pmp, P4, GSingle, G2Item, G2]),
+            promise(Level::Serializable, "the default", &[]),
+        ],
+        default_level: Level::Serializable,
+        documentation: "https://www.cockroachlabs.com/docs/stable/transactions".into(),
+        untested: true,
+        ..profile()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flavour {
+    Postgres,
+    Cockroach,
+}
+
+/// How to reach the server, without anything borrowed.
+#[derive(Clone)]
+struct Place {
+    host: String,
+    port: u16,
+    user: String,
+    password: Option<String>,
+}
+
+impl Place {
+    fn connect(&self, database: &str, profile: &Arc<Profile>) -> EngineResult<PgSession> {
+        let login = Login {
+            host: &self.host,
+            port: self.port,
+            user: &self.user,
+            password: self.password.as_deref(),
+            database,
+        };
+        PgSession::connect(&login, Arc::clone(profile))
+    }
+}
+
+pub struct Postgres {
+    info: TargetInfo,
+    profile: Arc<Profile>,
+    flavour: Flavour,
+    place: Place,
+    database: String,
+    /// Where to log in to make and drop the database; none for private servers.
+    entrance: Option<String>,
+    control: PgSession,
+    major: u32,
+    opened: Vec<SessionId>,
+    private: Option<Private>,
+}
+
+struct Private {
+    server: PrivateServer,
+    install: Install,
+    cache: install::Cache,
+}
+
+pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
+    let target = Target::Named(named.clone()).to_string();
+    if let Some(runtime) = options.via {
+        return crate::container::open(runtime, named, &target);
+    }
+    let install = install::find("postgres", named.version.as_deref(), &options.cache)
+        .map_err(|e| EngineError::Unreachable(e.to_string()))?;
+    let profile = Arc::new(profile());
+    let (server, control) = start_server(&install, &options.cache, &profile)?;
+    let place = private_place(server.port);
+    let private = Private { server, install, cache: options.cache.clone() };
+    let made = Postgres::new(
+        &target, profile, Flavour::Postgres, place, "isolde".into(), None, control, Some(private),
+    )?;
+    Ok(Box::new(made))
+}
+
+pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> {
+    open_on_server(url, target, Flavour::Postgres)
+}
+
+pub fn open_cockroach_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> {
+    open_on_server(url, target, Flavour::Cockroach)
+}
+
+pub fn no_private_cockroach(_: &Named, _: &Options) -> EngineResult<Box<dyn Engine>> {
+    Err(EngineError::Refused(
+        "Isolde cannot start CockroachDB itself; start one and name it: \
+         cockroach://root@127.0.0.1:26257/defaultdb"
+            .into(),
+    ))
+}
+
+fn open_on_server(
+    url: &ServerUrl,
+    target: &str,
+    flavour: Flavour,
+) -> EngineResult<Box<dyn Engine>> {
+    let (profile, port, user, entrance) = match flavour {
+        Flavour::Postgres => (profile(), 5432, "postgres", "postgres"),
+        Flavour::Cockroach => (cockroach_profile(), 26257, "root", "defaultdb"),
+    };
+    let profile = Arc::new(profile);
+    let place = Place {
+        host: url.host.clone(),
+        port: url.port.unwrap_or(port),
+        user: url.user.clone().unwrap_or_else(|| user.into()),
+        password: url.password.clone(),
+    };
+    let entrance = url.database.clone().unwrap_or_else(|| entrance.into());
+    let mut door = place.connect(&entrance, &profile)?;
+    let database = crate::names::fresh_database_name();
+    let create = format!("create database {database}");
+    if let Outcome::Error(error) = run_to_end(&mut door, &create, CONTROL_LIMIT)? {
+        return Err(EngineError::Refused(format!(
+            "Isolde works in a database of its own and may not create one here: {error}"
+        )));
+    }
+    let control = place.connect(&database, &profile)?;
+    let made = Postgres::new(
+        target, profile, flavour, place, database, Some(entrance), control, None,
+    )?;
+    Ok(Box::new(made))
+}
+
+fn private_place(port: u16) -> Place {
+    Place { host: "127.0.0.1".into(), port, user: "isolde".into(), password: None }
+}
+
+fn start_server(
+    install: &Install,
+    cache: &install::Cache,
+    profile: &Arc<Profile>,
+) -> EngineResult<(PrivateServer, PgSession)> {
+    let initialise = |data: &Path| -> Vec<Command> {
+        let mut command = program(install, &install.server.with_file_name("initdb"));
+        command.arg("-D").arg(data).args(["-U", "isolde", "-A", "trust", "--no-locale"]);
+        command.args(["-E", "UTF8", "--no-sync"]);
+        vec![command]
+    };
+    let start = |data: &Path, port: u16| -> Command {
+        let mut command = program(install, &install.server);
+        command.arg("-D").arg(data).arg("-p").arg(port.to_string());
+        for setting in PRIVATE_SETTINGS {
+            command.arg("-c").arg(format!("{}={}", setting.0, setting.1));
+        }
+        command
+    };
+    let recipe = Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGQUIT };
+    PrivateServer::start(&recipe, cache, |server| {
+        let place = private_place(server.port);
+        let mut door = place.connect("postgres", profile)?;
+        let shown = run_to_end(&mut door, "show data_directory", CONTROL_LIMIT)?;
+        let ours = matches!(&shown, Outcome::Rows { rows, .. }
+            if rows.first().and_then(|r| r.first()) == Some(&Value::Text(server.data.display().to_string())));
+        if !ours {
+            return Err(EngineError::Refused(format!(
+                "port {} is answered by a server that Isolde did not start",
+                server.port
+            )));
+        }
+        run_to_end(&mut door, "create database isolde", CONTROL_LIMIT)?;
+        place.connect("isolde", profile)
+    })
+}
+
+/// Durability off; no autovacuum, whose locks would come and go by the clock;
+/// deadlocks looked for after 1 ms, and told to the client, so that the victim
+/// is always the session that closed the circle.
+const PRIVATE_SETTINGS: [(&str, &str); 14] = [
+    ("listen_addresses", "127.0.0.1"),
+    ("unix_socket_directories", ""),
+    ("fsync", "off"),
+    ("full_page_writes", "off"),
+    ("synchronous_commit", "off"),
+    ("autovacuum", "off"),
+    ("max_connections", "300"),
+    ("shared_buffers", "64MB"),
+    ("max_prepared_transactions", "20"),
+    ("max_wal_size", "256MB"),
+    ("deadlock_timeout", "1ms"),
+    ("log_lock_waits", "on"),
+    ("log_min_error_statement", "panic"),
+    ("client_min_messages", "log"),
+];
+
+impl Postgres {
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        target: &str,
+        profile: Arc<Profile>,
+        flavour: Flavour,
+        place: Place,
+        database: String,
+        entrance: Option<String>,
+        mut control: PgSession,
+        private: Option<Private>,
+    ) -> EngineResult<Postgres> {
+        let full = ask_text(&mut control, "select version()")?;
+        let version = full
+            .split_whitespace()
+            .find(|w| w.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()))
+            .unwrap_or("unknown")
+            .trim_start_matches('v')
+            .to_string();
+        let major = version.split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
+        let engine = if flavour == Flavour::Postgres { "postgres" } else { "cockroach" };
+        let mut info = TargetInfo {
+            target: target.into(),
+            engine: engine.into(),
+            version,
+            settings: Default::default(),
+        };
+        info.settings.insert("version".into(), full);
+        for name in ["deadlock_timeout", "fsync", "synchronous_commit", "autovacuum"] {
+            if let Ok(value) = ask_text(&mut control, &format!("show {name}")) {
+                info.settings.insert(name.into(), value);
+            }
+        }
+        let opened = Vec::new();
+        Ok(Postgres { info, profile, flavour, place, database, entrance, control, major, opened, private })
+    }
+
+    /// On a user's server: ask for the same signals, if the role may.
+    fn prepare(&self, session: &mut PgSession) -> EngineResult<()> {
+        if self.private.is_some() {
+            session.tells_waits = true;
+            return Ok(());
+        }
+        if self.flavour == Flavour::Cockroach {
+            return Ok(());
+        }
+        let wishes = [
+            "set deadlock_timeout = '1ms'",
+            "set log_lock_waits = on",
+            "set client_min_messages = log",
+        ];
+        let mut granted = true;
+        for wish in wishes {
+            granted &= !matches!(run_to_end(session, wish, CONTROL_LIMIT)?, Outcome::Error(_));
+        }
+        // The signal is read by its English words.
+        let messages = run_to_end(session, "set lc_messages = 'C'", CONTROL_LIMIT)?;
+        session.tells_waits = granted && !matches!(messages, Outcome::Error(_));
+        Ok(())
+    }
+
+    fn probe_sql(&self, sessions: &[SessionId]) -> String {
+        let list: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
+        let list = list.join(",");
+        if self.flavour == Flavour::Cockroach {
+            return format!(
+                "select s.backend, h.backend from crdb_internal.cluster_locks w \
+                 join crdb_internal.cluster_locks h on h.lock_key = w.lock_key and h.granted \
+                 join (select session_id, pg_backend_pid() as backend, kv_txn \
+                       from crdb_internal.cluster_sessions) s on s.kv_txn = w.txn_id::string \
+                 join (select session_id, pg_backend_pid() as backend, kv_txn \
+                       from crdb_internal.cluster_sessions) h2 on h2.kv_txn = h.txn_id::string \
+                 where not w.granted and s.backend in ({list})"
+            );
+        }
+        let safe = if self.major >= 10 { " || pg_safe_snapshot_blocking_pids(p)" } else { "" };
+        format!(
+            "select p, b from unnest(array[{list}]::int[]) p, unnest(pg_blocking_pids(p){safe}) b"
+        )
+    }
+}
+
+fn ask_text(session: &mut PgSession, sql: &str) -> EngineResult<String> {
+    match run_to_end(session, sql, CONTROL_LIMIT)? {
+        Outcome::Rows { rows, .. } => match rows.first().and_then(|r| r.first()) {
+            Some(Value::Text(text)) => Ok(text.clone()),
+            other => Err(EngineError::Refused(format!("{sql} answered {other:?}"))),
+        },
+        other => Err(EngineError::Refused(format!("{sql} answered {other:?}"))),
+    }
+}
+
+impl Engine for Postgres {
+    fn info(&self) -> &TargetInfo {
+        &self.info
+    }
+
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn open(&mut self) -> EngineResult<Box<dyn Session>> {
+        let mut session = self.place.connect(&self.database, &self.profile)?;
+        self.prepare(&mut session)?;
+        self.opened.push(session.id());
+        Ok(Box::new(session))
+    }
+
+    fn level_sql(&self, level: Level) -> Vec<String> {
+        vec![format!("set session characteristics as transaction isolation level {level}")]
+    }
+
+    fn begin_at_sql(&self, begin: &str, level: Level) -> Vec<String> {
+        vec![format!("{begin} isolation level {}", level.name().to_lowercase())]
+    }
+
+    fn waiting(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<WaitState>> {
+        let sql = self.probe_sql(sessions);
+        let rows = match self.control(&sql)? {
+            Outcome::Rows { rows, .. } => rows,
+            other => return Err(EngineError::Refused(format!("the lock view answered {other:?}"))),
+        };
+        let number = |v: Option<&Value>| match v {
+            Some(Value::Int(i)) => u64::try_from(*i).ok(),
+            _ => None,
+        };
+        let holders = |session: &SessionId| -> Vec<SessionId> {
+            rows.iter()
+                .filter(|r| number(r.first()) == Some(*session))
+                .filter_map(|r| number(r.get(1)))
+                // 0 is a prepared transaction. A stranger (autovacuum, another
+                // user) will let go by itself: not a wait of the case.
+                .filter(|holder| *holder == 0 || self.opened.contains(holder))
+                .collect()
+        };
+        Ok(sessions
+            .iter()
+            .map(|s| match holders(s) {
+                on if on.is_empty() => WaitState::Free,
+                on => WaitState::Waiting(on),
+            })
+            .collect())
+    }
+
+    fn cancel(&mut self, session: SessionId) -> EngineResult<()> {
+        self.control(&format!("select pg_cancel_backend({session})")).map(|_| ())
+    }
+
+    fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
+        match run_to_end(&mut self.control, sql, CONTROL_LIMIT)? {
+            Outcome::Error(error) if error.class == ErrorClass::Lost => {
+                Err(EngineError::Lost(error.message))
+            }
+            outcome => Ok(outcome),
+        }
+    }
+
+    fn clear(&mut self) -> EngineResult<()> {
+        let schemas = "select nspname from pg_namespace where nspname not like 'pg\\_%' \
+                       and nspname not in ('information_schema', 'crdb_internal')";
+        let Outcome::Rows { rows, .. } = self.control(schemas)? else { return Ok(()) };
+        let mut batch = String::new();
+        for row in &rows {
+            if let Some(Value::Text(name)) = row.first() {
+                batch.push_str(&format!("drop schema \"{}\" cascade;", name.replace('"', "\"\"")));
+            }
+        }
+        batch.push_str("create schema public");
+        match self.control(&batch)? {
+            Outcome::Error(error) => Err(EngineError::Refused(format!("{batch}: {error}"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn tables(&mut self) -> EngineResult<Vec<String>> {
+        let names = "select quote_ident(relname)::text from pg_class \
+                     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') \
+                     and not relispartition order by relname";
+        let Outcome::Rows { rows, .. } = self.control(names)? else { return Ok(Vec::new()) };
+        let name = |row: &Vec<Value>| match row.first() {
+            Some(Value::Text(name)) => Some(name.clone()),
+            _ => None,
+        };
+        Ok(rows.iter().filter_map(name).collect())
+    }
+
+    fn revive(&mut self) -> EngineResult<()> {
+        let Some(private) = &mut self.private else {
+            self.control = self.place.connect(&self.database, &self.profile)?;
+            return Ok(());
+        };
+        let (server, control) = start_server(&private.install, &private.cache, &self.profile)?;
+        self.place = private_place(server.port);
+        private.server = server;
+        self.control = control;
+        self.opened.clear();
+        Ok(())
+    }
+
+    fn log_tail(&self) -> Option<String> {
+        self.private.as_ref().map(|p| p.server.log_tail())
+    }
+
+    fn kill_server(&mut self) -> EngineResult<()> {
+        match &mut self.private {
+            Some(private) => {
+                private.server.kill();
+                Ok(())
+            }
+            None => Err(EngineError::Refused("this server is the user's".into())),
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let Some(entrance) = &self.entrance else { return };
+        if let Ok(mut door) = self.place.connect(entrance, &self.profile) {
+            let others = format!(
+                "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{}'",
+                self.database
+            );
+            let _ = run_to_end(&mut door, &others, CONTROL_LIMIT);
+            let _ = run_to_end(&mut door, &format!("drop database {}", self.database), CONTROL_LIMIT);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! One session during a run: what is in flight, and where its transaction
+//! stands.
+
+use super::Run;
+use crate::engine::{Outcome, Reply, Session, TxStatus};
+use isolde_core::Level;
+use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Transaction, TxEnd, What};
+use isolde_core::profile::Ddl;
+use isolde_core::sql::{self, Kind};
+use std::time::{Duration, Instant};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TxState {
+    None,
+    /// The index of the transaction in the history.
+    Open(usize),
+    Failed(usize),
+    /// The engine ended it; the rest of its statements must not go out.
+    Dead,
+    /// The connection is gone.
+    Gone,
+}
+
+pub struct InFlight {
+    pub step: Option<usize>,
+    pub sql: String,
+    pub since: Instant,
+    /// Set when the server first said that it waits; orders the waiters.
+    pub waiting: Option<usize>,
+    pub cancelled: bool,
+}
+
+pub struct Live {
+    pub name: String,
+    pub session: Box<dyn Session>,
+    pub level: Level,
+    pub tx: TxState,
+    pub in_flight: Option<InFlight>,
+    /// Something may be left in the session that the next run must not see.
+    pub tainted: bool,
+}
+
+impl Live {
+    pub fn new(name: &str, session: Box<dyn Session>, level: Level) -> Live {
+        Live {
+            name: name.into(),
+            session,
+            level,
+            tx: TxState::None,
+            in_flight: None,
+            tainted: false,
+        }
+    }
+
+    pub fn start(&mut self, step: Option<usize>, sql: &str) {
+        self.in_flight = Some(InFlight {
+            step,
+            sql: sql.into(),
+            since: Instant::now(),
+            waiting: None,
+            cancelled: false,
+        });
+        self.session.start(sql);
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.in_flight.is_none() && matches!(self.tx, TxState::None | TxState::Dead)
+    }
+
+    pub fn wait_order(&self) -> Option<usize> {
+        self.in_flight.as_ref().and_then(|f| f.waiting)
+    }
+}
+
+pub fn lost_error(message: &str) -> DbError {
+    DbError {
+        code: "lost".into(),
+        sqlstate: None,
+        message: message.into(),
+        class: ErrorClass::Lost,
+        effect: ErrorEffect::Lost,
+    }
+}
+
+impl Run<'_> {
+    /// A statement of the runner's own, which nobody can block.
+    pub(super) fn run_quietly(&mut self, who: usize, sql: &str) -> Option<Reply> {
+        let limit = self.limits.statement;
+        let session = &mut self.lives[who].session;
+        session.start(sql);
+        session.reply(limit)
+    }
+
+    /// Rolls the session's transaction back and records why.
+    pub(super) fn roll_back(&mut self, who: usize, why: &str) -> Result<(), super::RunError> {
+        let (transaction, failed) = match self.lives[who].tx {
+            TxState::Open(t) => (t, false),
+            TxState::Failed(t) => (t, true),
+            _ => return Ok(()),
+        };
+        self.event(who, None, What::RolledBackByRunner { why: why.into() });
+        let reply = self.run_quietly(who, "rollback");
+        let lost = reply.as_ref().is_none_or(
+            |r| matches!(&r.outcome, Outcome::Error(e) if e.effect == ErrorEffect::Lost),
+        );
+        let how = match (lost, failed) {
+            (true, _) => TxEnd::Lost,
+            (_, true) => TxEnd::Aborted,
+            _ => TxEnd::RolledBack,
+        };
+        self.lives[who].tx = if lost { TxState::Gone } else { TxState::None };
+        self.end_transaction(who, None, transaction, how);
+        self.settle(None)?;
+        Ok(())
+    }
+
+    /// Records a reply and follows what it did to the transaction.
+    pub(super) fn record(&mut self, who: usize, reply: Reply) {
+        let in_flight = self.lives[who].in_flight.take().expect("a reply to something sent");
+        let step = in_flight.step;
+        if in_flight.waiting.is_some() {
+            self.event(who, step, What::Resumed);
+        }
+        let mut reply = reply;
+        if let (true, Outcome::Error(error)) = (in_flight.cancelled, &mut reply.outcome)
+            && error.effect != ErrorEffect::Lost
+        {
+            error.class = ErrorClass::Cancelled;
+        }
+        self.event(who, step, what_of(&reply.outcome));
+        let kind = sql::kind(&in_flight.sql);
+        let before = self.lives[who].tx;
+        let after = self.status_after(kind, before, &reply);
+        self.follow(who, step, kind, &reply, after);
+    }
+
+    /// The server's word on the transaction, or what follows from the reply.
+    fn status_after(&self, kind: Kind, before: TxState, reply: &Reply) -> TxStatus {
+        if let Some(status) = reply.tx {
+            return status;
+        }
+        let was = match before {
+            TxState::Open(_) => TxStatus::Open,
+            TxState::Failed(_) => TxStatus::Failed,
+            _ => TxStatus::Idle,
+        };
+        match (&reply.outcome, kind) {
+            (Outcome::Error(error), _) => match error.effect {
+                ErrorEffect::RolledBack | ErrorEffect::Lost => TxStatus::Idle,
+                ErrorEffect::Poisoned if was == TxStatus::Open => TxStatus::Failed,
+                _ => was,
+            },
+            (_, Kind::Begin) => TxStatus::Open,
+            (_, Kind::Commit | Kind::Rollback) => TxStatus::Idle,
+            (_, Kind::RollbackTo) if was == TxStatus::Failed => TxStatus::Open,
+            (_, Kind::Ddl) if self.engine.profile().ddl == Ddl::CommitsImplicitly => TxStatus::Idle,
+            _ => was,
+        }
+    }
+
+    fn follow(
+        &mut self,
+        who: usize,
+        step: Option<usize>,
+        kind: Kind,
+        reply: &Reply,
+        after: TxStatus,
+    ) {
+        let error = reply.error();
+        let lost = error.is_some_and(|e| e.effect == ErrorEffect::Lost);
+        match self.lives[who].tx {
+            TxState::Open(transaction) | TxState::Failed(transaction) => {
+                if lost {
+                    self.lives[who].tx = TxState::Gone;
+                    return self.end_transaction(who, step, transaction, TxEnd::Lost);
+                }
+                self.follow_open(who, step, kind, reply, after, transaction);
+            }
+            _ if lost => {
+                if matches!(kind, Kind::Write | Kind::Ddl) {
+                    self.open_transaction(who, step, true, TxEnd::Lost);
+                }
+                self.lives[who].tx = TxState::Gone;
+            }
+            _ => match after {
+                TxStatus::Open | TxStatus::Failed => {
+                    let transaction = self.open_transaction(who, step, false, TxEnd::RolledBack);
+                    self.lives[who].tx = match after {
+                        TxStatus::Failed => TxState::Failed(transaction),
+                        _ => TxState::Open(transaction),
+                    };
+                }
+                TxStatus::Idle => {
+                    if matches!(kind, Kind::Select | Kind::Write | Kind::Ddl) {
+                        let how = if error.is_some() { TxEnd::Aborted } else { TxEnd::Committed };
+                        self.open_transaction(who, step, true, how);
+                    }
+                }
+            },
+        }
+    }
+
+    fn follow_open(
+        &mut self,
+        who: usize,
+        step: Option<usize>,
+        kind: Kind,
+        reply: &Reply,
+        after: TxStatus,
+        transaction: usize,
+    ) {
+        let failed_before = matches!(self.lives[who].tx, TxState::Failed(_));
+        let error = reply.error();
+        // The engine wants the transaction gone but leaves the rollback to us.
+        let must_roll_back = error.is_some_and(|e| e.effect == ErrorEffect::RolledBack)
+            && after != TxStatus::Idle;
+        if must_roll_back {
+            self.roll_back_victim(who, step, transaction, "the engine leaves no other way");
+            return;
+        }
+        // MySQL's BEGIN commits what was open.
+        let implicit = kind == Kind::Begin
+            && error.is_none()
+            && self.engine.profile().ddl == Ddl::CommitsImplicitly;
+        match after {
+            TxStatus::Open if implicit => {
+                self.end_transaction(who, step, transaction, TxEnd::Committed);
+                let next = self.open_transaction(who, step, false, TxEnd::RolledBack);
+                self.lives[who].tx = TxState::Open(next);
+            }
+            TxStatus::Open => self.lives[who].tx = TxState::Open(transaction),
+            TxStatus::Failed => self.lives[who].tx = TxState::Failed(transaction),
+            TxStatus::Idle => {
+                let how = match (kind, error) {
+                    (_, Some(_)) => TxEnd::Aborted,
+                    _ if failed_before || reply.commit_rolled_back => TxEnd::Aborted,
+                    (Kind::Rollback, _) => TxEnd::RolledBack,
+                    _ => TxEnd::Committed,
+                };
+                let by_its_own_end = kind.ends_transaction() || error.is_none();
+                self.lives[who].tx = if by_its_own_end { TxState::None } else { TxState::Dead };
+                self.end_transaction(who, step, transaction, how);
+            }
+        }
+    }
+
+    /// Rolls back a transaction that the engine has given up.
+    pub(super) fn roll_back_victim(
+        &mut self,
+        who: usize,
+        step: Option<usize>,
+        transaction: usize,
+        why: &str,
+    ) {
+        self.event(who, None, What::RolledBackByRunner { why: why.into() });
+        self.run_quietly(who, "rollback");
+        self.lives[who].tx = TxState::Dead;
+        self.end_transaction(who, step, transaction, TxEnd::Aborted);
+    }
+
+    fn open_transaction(
+        &mut self,
+        who: usize,
+        step: Option<usize>,
+        autocommit: bool,
+        how: TxEnd,
+    ) -> usize {
+        self.history.transactions.push(Transaction {
+            session: self.lives[who].name.clone(),
+            begin: step.unwrap_or_default(),
+            autocommit,
+            how,
+        });
+        self.history.transactions.len() - 1
+    }
+
+    /// A statement that an engine without a deadlock detector would refuse
+    /// for ever: its transaction is rolled back.
+    pub(super) fn fail_busy(&mut self, who: usize) -> Result<(), super::RunError> {
+        let Some(in_flight) = self.lives[who].in_flight.take() else { return Ok(()) };
+        let error = DbError {
+            code: "BUSY".into(),
+            sqlstate: None,
+            message: "every session waits for another; this one began to wait last".into(),
+            class: ErrorClass::Busy,
+            effect: ErrorEffect::RolledBack,
+        };
+        self.event(who, in_flight.step, What::Resumed);
+        self.event(who, in_flight.step, What::Error(error));
+        match self.lives[who].tx {
+            TxState::Open(t) | TxState::Failed(t) => {
+                self.roll_back_victim(who, in_flight.step, t, "the last to wait is the victim");
+                // COMMIT and ROLLBACK of the victim have nothing left to skip.
+                if sql::kind(&in_flight.sql).ends_transaction() {
+                    self.lives[who].tx = TxState::None;
+                }
+            }
+            _ => {
+                self.open_transaction(who, in_flight.step, true, TxEnd::Aborted);
+            }
+        }
+        self.settle(None)?;
+        Ok(())
+    }
+
+    pub(super) fn cancel(&mut self, who: usize) -> Result<(), super::RunError> {
+        let live = &mut self.lives[who];
+        if let Some(in_flight) = &mut live.in_flight {
+            in_flight.cancelled = true;
+            in_flight.since = Instant::now();
+        }
+        self.engine.cancel(live.session.id())?;
+        // The answer to a cancelled statement may take its time.
+        std::thread::sleep(Duration::from_millis(1));
+        Ok(())
+    }
+}
+
+fn what_of(outcome: &Outcome) -> What {
+    match outcome {
+        Outcome::Rows { columns, rows } => {
+            What::Rows { columns: columns.clone(), rows: rows.clone() }
+        }
+        Outcome::Affected(count) => What::Affected { count: *count },
+        Outcome::Done => What::Done,
+        Outcome::Error(error) => What::Error(error.clone()),
+    }
+}

@@ -1,0 +1,419 @@
+//! Runs a case on an engine and writes down what happened.
+//!
+//! The protocol is Algorithm 1 of WriteCheck (VLDB'25) with the server asked
+//! instead of a clock: statements are submitted in schedule order; those of a
+//! waiting transaction are passed over; whenever something finishes, what it
+//! set free is collected and the schedule is scanned again from its start.
+//!
+//! ```text
+//!   scan ──► send one statement ──► settle: every session has answered,
+//!    ▲                              or the server says that it waits
+//!    └──────── something resumed ◄──┘
+//! ```
+//!
+//! What it does not do: it judges nothing. Errors of the server are outcomes
+//! in the history; only a target that cannot be used at all is an `Err`.
+
+mod live;
+mod settle;
+
+use crate::engine::{Engine, EngineError, Outcome, Session};
+use isolde_core::history::{
+    DbError, Event, FinalRows, History, SentStep, TxEnd, What,
+};
+use isolde_core::profile::Waiting;
+use isolde_core::sql::{self, Kind};
+use isolde_core::value::compare_rows;
+use isolde_core::{Case, Level};
+use live::{Live, TxState};
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// A statement that works (does not wait) longer than this is cancelled.
+    pub statement: Duration,
+    /// How long the engine may take to break a deadlock before its members
+    /// count as waiting.
+    pub deadlock: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { statement: Duration::from_secs(30), deadlock: Duration::from_secs(5) }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error("setup failed at line {line}: {error}\n  {sql}")]
+    Setup { line: usize, sql: String, error: DbError },
+    #[error("{engine} has no level {level}; it has {known}")]
+    NoSuchLevel { engine: String, level: Level, known: String },
+    #[error("{engine} refused to set the level {level}: {error}")]
+    Level { engine: String, level: Level, error: DbError },
+    #[error("stopped")]
+    Interrupted,
+}
+
+/// An idle session kept for the next run.
+struct Pooled {
+    session: Box<dyn Session>,
+    level: Option<Level>,
+}
+
+pub struct Runner {
+    pub engine: Box<dyn Engine>,
+    pub limits: Limits,
+    /// Asked between statements; true ends the run.
+    pub interrupted: fn() -> bool,
+    pool: Vec<Pooled>,
+}
+
+impl Runner {
+    pub fn new(engine: Box<dyn Engine>) -> Runner {
+        Runner { engine, limits: Limits::default(), interrupted: || false, pool: Vec::new() }
+    }
+
+    /// Runs the case from its setup on an empty database.
+    pub fn run(&mut self, case: &Case, level: Option<Level>) -> Result<History, RunError> {
+        self.check_levels(case, level)?;
+        self.engine.clear()?;
+        self.set_up(case)?;
+        self.run_steps(case, level)
+    }
+
+    /// Runs the steps on the database as it stands.
+    pub fn run_steps(&mut self, case: &Case, level: Option<Level>) -> Result<History, RunError> {
+        let lives = self.open_sessions(case, level)?;
+        let mut run = Run {
+            engine: self.engine.as_mut(),
+            limits: self.limits,
+            interrupted: self.interrupted,
+            case,
+            lives,
+            submitted: vec![false; case.steps.len()],
+            history: empty_history(case, level),
+            wait_counter: 0,
+        };
+        run.history.on = run.engine.info().clone();
+        let outcome = run.schedule();
+        let finals = if outcome.is_ok() { run.read_final_state() } else { Vec::new() };
+        let Run { lives, mut history, .. } = run;
+        self.keep_clean_sessions(lives, outcome.is_ok());
+        outcome?;
+        history.final_state = finals;
+        if history.lost_server() && self.engine.control("select 1").is_err() {
+            self.pool.clear();
+            self.engine.revive()?;
+        }
+        Ok(history)
+    }
+
+    fn check_levels(&self, case: &Case, level: Option<Level>) -> Result<(), RunError> {
+        let profile = self.engine.profile();
+        let known = profile.level_names();
+        let wanted = level
+            .into_iter()
+            .chain(case.session_levels.iter().map(|(_, l)| *l))
+            .chain(case.steps.iter().filter_map(|s| s.level))
+            .chain(case.level.filter(|_| level.is_none()));
+        for level in wanted {
+            if !known.contains(&level) {
+                let names: Vec<&str> = known.iter().map(|l| l.name()).collect();
+                return Err(RunError::NoSuchLevel {
+                    engine: self.engine.info().engine.clone(),
+                    level,
+                    known: names.join(", "),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn set_up(&mut self, case: &Case) -> Result<(), RunError> {
+        let info = self.engine.info().clone();
+        for statement in case.setup_for(&info.engine, &info.version) {
+            if let Outcome::Error(error) = self.engine.control(&statement.sql)? {
+                return Err(RunError::Setup {
+                    line: statement.line.0,
+                    sql: statement.sql.clone(),
+                    error,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn open_sessions(&mut self, case: &Case, level: Option<Level>) -> Result<Vec<Live>, RunError> {
+        let default = self.engine.profile().default_level;
+        let mut lives = Vec::new();
+        for name in case.sessions() {
+            let wanted = case.session_level(name, level).unwrap_or(default);
+            let mut pooled = match self.pool.pop() {
+                Some(pooled) => pooled,
+                None => Pooled { session: self.engine.open()?, level: None },
+            };
+            if pooled.level != Some(wanted) {
+                for sql in self.engine.level_sql(wanted) {
+                    let limit = self.limits.statement;
+                    let outcome = crate::engine::run_to_end(pooled.session.as_mut(), &sql, limit)?;
+                    if let Outcome::Error(error) = outcome {
+                        let engine = self.engine.info().engine.clone();
+                        return Err(RunError::Level { engine, level: wanted, error });
+                    }
+                }
+            }
+            lives.push(Live::new(name, pooled.session, wanted));
+        }
+        Ok(lives)
+    }
+
+    /// Sessions that hold nothing of the run go back into the pool; the
+    /// others are closed. Dropping a session closes its connection.
+    fn keep_clean_sessions(&mut self, lives: Vec<Live>, finished: bool) {
+        // Popped from the end next time: the first session gets its own again.
+        for live in lives.into_iter().rev() {
+            let clean = finished && live.is_idle() && !live.tainted;
+            if clean {
+                self.pool.push(Pooled { session: live.session, level: Some(live.level) });
+            }
+        }
+    }
+}
+
+fn empty_history(case: &Case, level: Option<Level>) -> History {
+    let steps = (0..case.steps.len())
+        .map(|i| SentStep {
+            label: case.label(i),
+            session: case.steps[i].session.clone(),
+            sql: case.steps[i].sql.clone(),
+        })
+        .collect();
+    History {
+        isolde: env!("CARGO_PKG_VERSION").into(),
+        case: case.id.clone(),
+        on: Default::default(),
+        level: level.or(case.level),
+        seed: None,
+        steps,
+        events: Vec::new(),
+        transactions: Vec::new(),
+        final_state: Vec::new(),
+    }
+}
+
+/// One run under way.
+struct Run<'a> {
+    engine: &'a mut dyn Engine,
+    limits: Limits,
+    interrupted: fn() -> bool,
+    case: &'a Case,
+    lives: Vec<Live>,
+    submitted: Vec<bool>,
+    history: History,
+    /// Orders the sessions by when they began to wait.
+    wait_counter: usize,
+}
+
+impl Run<'_> {
+    fn schedule(&mut self) -> Result<(), RunError> {
+        loop {
+            if self.scan()? {
+                continue;
+            }
+            // Nothing more can be sent: let go of what still holds locks, so
+            // that the statements that wait come to their end.
+            if self.lives.iter().all(|l| l.in_flight.is_none()) && self.all_submitted() {
+                break;
+            }
+            if !self.release_something()? {
+                self.give_up_waiting()?;
+            }
+        }
+        self.roll_back_open_transactions()
+    }
+
+    fn all_submitted(&self) -> bool {
+        self.submitted.iter().all(|s| *s)
+    }
+
+    /// One pass over the schedule. True when something resumed, so that the
+    /// next pass has to start from the beginning.
+    fn scan(&mut self) -> Result<bool, RunError> {
+        for step in 0..self.case.steps.len() {
+            if self.submitted[step] {
+                continue;
+            }
+            if (self.interrupted)() {
+                return Err(RunError::Interrupted);
+            }
+            let who = self.session_of(step);
+            if self.lives[who].in_flight.is_some() {
+                continue;
+            }
+            self.submitted[step] = true;
+            if let Some(why) = self.reason_not_to_send(who, step) {
+                self.event(who, Some(step), What::NotSent { why });
+                continue;
+            }
+            let resumed = self.send(who, step)?;
+            if resumed {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn session_of(&self, step: usize) -> usize {
+        let name = &self.case.steps[step].session;
+        self.lives.iter().position(|l| l.name == *name).expect("every session was opened")
+    }
+
+    /// Why a statement must not go out: its transaction has ended or failed.
+    fn reason_not_to_send(&mut self, who: usize, step: usize) -> Option<String> {
+        let kind = self.case.steps[step].kind();
+        let live = &mut self.lives[who];
+        match live.tx {
+            TxState::Gone => Some("its session is gone".into()),
+            TxState::Dead if kind == Kind::Begin => {
+                live.tx = TxState::None;
+                None
+            }
+            TxState::Dead => {
+                if kind.ends_transaction() {
+                    live.tx = TxState::None;
+                }
+                Some("the engine has ended its transaction".into())
+            }
+            TxState::Failed(_) => match kind {
+                Kind::Commit | Kind::Rollback | Kind::RollbackTo => None,
+                _ => Some("its transaction has failed and takes only a rollback".into()),
+            },
+            TxState::None | TxState::Open(_) => None,
+        }
+    }
+
+    fn send(&mut self, who: usize, step: usize) -> Result<bool, RunError> {
+        let script = &self.case.steps[step];
+        let mut sql = script.sql.clone();
+        if script.kind() == Kind::Begin {
+            if let Some(level) = script.level {
+                let mut statements = self.engine.begin_at_sql(&self.begin_text(&sql), level);
+                sql = statements.pop().unwrap_or(sql);
+                for prelude in statements {
+                    if let Some(reply) = self.run_quietly(who, &prelude)
+                        && let Outcome::Error(error) = reply.outcome
+                    {
+                        self.event(who, Some(step), What::Error(error));
+                        return Ok(false);
+                    }
+                }
+            } else {
+                sql = self.begin_text(&sql);
+            }
+        }
+        self.lives[who].tainted |= sql::taints_session(&sql);
+        let as_sql = (sql != script.sql).then(|| sql.clone());
+        self.event(who, Some(step), What::Sent { as_sql });
+        self.lives[who].start(Some(step), &sql);
+        self.settle(Some(who))
+    }
+
+    /// A bare BEGIN takes the engine's own form; one with options is the
+    /// author's choice and stays.
+    fn begin_text(&self, sql: &str) -> String {
+        let bare = matches!(
+            sql.trim().to_ascii_lowercase().as_str(),
+            "begin" | "begin transaction" | "start transaction"
+        );
+        let own = &self.engine.profile().begin;
+        if bare && own != "begin" { own.clone() } else { sql.to_string() }
+    }
+
+    /// Rolls back the first open transaction whose session is idle. At the
+    /// end of the schedule only; false when there is none.
+    fn release_something(&mut self) -> Result<bool, RunError> {
+        let idle_holder = self.lives.iter().position(|l| {
+            l.in_flight.is_none() && matches!(l.tx, TxState::Open(_) | TxState::Failed(_))
+        });
+        match idle_holder {
+            Some(who) => {
+                self.roll_back(who, "the case left it open while others waited")?;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Every live session waits for another and no deadlock was reported: the
+    /// last one to wait is the victim.
+    fn give_up_waiting(&mut self) -> Result<(), RunError> {
+        let victim = (0..self.lives.len())
+            .filter(|i| self.lives[*i].in_flight.is_some())
+            .max_by_key(|i| self.lives[*i].wait_order());
+        let Some(victim) = victim else { return Ok(()) };
+        match self.engine.profile().waiting {
+            Waiting::Retry => self.fail_busy(victim),
+            _ => {
+                self.cancel(victim)?;
+                self.settle(None).map(|_| ())
+            }
+        }
+    }
+
+    fn roll_back_open_transactions(&mut self) -> Result<(), RunError> {
+        while self.release_at_end()? {}
+        Ok(())
+    }
+
+    fn release_at_end(&mut self) -> Result<bool, RunError> {
+        let open = self
+            .lives
+            .iter()
+            .position(|l| matches!(l.tx, TxState::Open(_) | TxState::Failed(_)));
+        let Some(who) = open else { return Ok(false) };
+        self.roll_back(who, "the case left it open")?;
+        Ok(true)
+    }
+
+    /// The final rows: the case's own queries, or every table in full.
+    fn read_final_state(&mut self) -> Vec<FinalRows> {
+        let queries: Vec<String> = if self.case.finals.is_empty() {
+            match self.engine.tables() {
+                Ok(tables) => tables.iter().map(|t| format!("select * from {t}")).collect(),
+                Err(_) => Vec::new(),
+            }
+        } else {
+            self.case.finals.iter().map(|s| s.sql.clone()).collect()
+        };
+        queries.into_iter().map(|query| self.read_final(query)).collect()
+    }
+
+    fn read_final(&mut self, query: String) -> FinalRows {
+        let mut result =
+            FinalRows { query: query.clone(), columns: Vec::new(), rows: Vec::new(), error: None };
+        match self.engine.control(&query) {
+            Ok(Outcome::Rows { columns, mut rows }) => {
+                rows.sort_by(|a, b| compare_rows(a, b));
+                result.columns = columns;
+                result.rows = rows;
+            }
+            Ok(Outcome::Error(error)) => result.error = Some(error),
+            Ok(Outcome::Affected(_) | Outcome::Done) => {}
+            Err(error) => result.error = Some(live::lost_error(&error.to_string())),
+        }
+        result
+    }
+
+    fn event(&mut self, who: usize, step: Option<usize>, what: What) {
+        let session = self.lives[who].name.clone();
+        self.history.events.push(Event { session, step, what });
+    }
+
+    fn end_transaction(&mut self, who: usize, step: Option<usize>, transaction: usize, how: TxEnd) {
+        self.history.transactions[transaction].how = how;
+        self.event(who, step, What::Ended { transaction, how });
+    }
+}

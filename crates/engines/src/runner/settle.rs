@@ -1,0 +1,323 @@
+//! After each statement: wait until every session has answered or is known to
+//! wait, then record what finished, in an order that does not depend on the
+//! network.
+//!
+//! A session waits when the server says so, never because it is late. The
+//! answer counts only if it was taken after the last reply arrived and if all
+//! sessions that are still out wait in that same answer; so a lock that was
+//! just released cannot leave a stale "waiting" behind.
+
+use super::{Run, RunError};
+use crate::engine::{Outcome, Reply, SessionId, WaitState};
+use isolde_core::history::{ErrorClass, What};
+use isolde_core::profile::Waiting;
+use isolde_core::sql::{self, Kind};
+use std::time::{Duration, Instant};
+
+/// How long a fresh statement is awaited before the server is asked about it.
+const FIRST_PATIENCE: Duration = Duration::from_micros(400);
+/// The longest pause between two questions about a statement that works.
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+/// Without any lock view, a statement that takes longer counts as waiting.
+const BLIND_PATIENCE: Duration = Duration::from_millis(500);
+/// A wait that the server reports but the session does not confirm (some
+/// waits have no such signal) counts after this long.
+const UNCONFIRMED: Duration = Duration::from_millis(200);
+
+struct Finished {
+    who: usize,
+    reply: Reply,
+    wait_order: Option<usize>,
+}
+
+impl Run<'_> {
+    /// True when a statement that waited has finished.
+    pub(super) fn settle(&mut self, fresh: Option<usize>) -> Result<bool, RunError> {
+        let fresh_kind = fresh
+            .and_then(|who| self.lives[who].in_flight.as_ref())
+            .map(|f| sql::kind(&f.sql));
+        let mut finished: Vec<Finished> = Vec::new();
+        if let Some(who) = fresh
+            && let Some(reply) = self.lives[who].session.reply(FIRST_PATIENCE)
+        {
+            self.accept(who, reply, &mut finished);
+        }
+        match self.engine.profile().waiting {
+            Waiting::Retry | Waiting::Never => self.settle_at_once(fresh, &mut finished)?,
+            Waiting::Probe | Waiting::Timeout => self.settle_by_asking(&mut finished)?,
+        }
+        Ok(self.record_finished(finished, fresh, fresh_kind))
+    }
+
+    fn accept(&mut self, who: usize, reply: Reply, finished: &mut Vec<Finished>) {
+        let wait_order = self.lives[who].wait_order();
+        finished.push(Finished { who, reply, wait_order });
+    }
+
+    fn outstanding(&self, finished: &[Finished]) -> Vec<usize> {
+        (0..self.lives.len())
+            .filter(|who| self.lives[*who].in_flight.is_some())
+            .filter(|who| finished.iter().all(|f| f.who != *who))
+            .collect()
+    }
+
+    fn collect_replies(&mut self, finished: &mut Vec<Finished>, patience: Duration) -> bool {
+        let out = self.outstanding(finished);
+        let mut any = false;
+        let share = patience / u32::try_from(out.len().max(1)).unwrap_or(1);
+        for who in out {
+            if let Some(reply) = self.lives[who].session.reply(share) {
+                self.accept(who, reply, finished);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// For servers with a lock view, and for those about which nothing is
+    /// known but the time.
+    fn settle_by_asking(&mut self, finished: &mut Vec<Finished>) -> Result<(), RunError> {
+        let mut pause = Duration::from_micros(100);
+        let mut cycle_since: Option<Instant> = None;
+        let mut unconfirmed_since: Option<Instant> = None;
+        loop {
+            let out = self.outstanding(finished);
+            if out.is_empty() {
+                return Ok(());
+            }
+            let states = self.ask(&out)?;
+            if self.collect_replies(finished, Duration::ZERO) {
+                pause = Duration::from_micros(100);
+                continue;
+            }
+            let all_wait = states.iter().all(|s| matches!(s, WaitState::Waiting(_)));
+            if all_wait {
+                let cycle = has_cycle(&self.ids(&out), &states);
+                let held = cycle
+                    && cycle_since.get_or_insert_with(Instant::now).elapsed()
+                        < self.limits.deadlock;
+                let confirmed =
+                    out.iter().all(|who| self.lives[*who].session.confirms_wait() != Some(false));
+                let doubtful = !confirmed
+                    && unconfirmed_since.get_or_insert_with(Instant::now).elapsed() < UNCONFIRMED;
+                if !held && !doubtful {
+                    self.mark_waiting(&out, &states);
+                    return Ok(());
+                }
+                pause = Duration::from_micros(100);
+            } else {
+                unconfirmed_since = None;
+                self.cancel_overdue(&out, &states)?;
+            }
+            self.collect_replies(finished, pause);
+            pause = (pause * 3 / 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn ids(&self, out: &[usize]) -> Vec<SessionId> {
+        out.iter().map(|who| self.lives[*who].session.id()).collect()
+    }
+
+    fn ask(&mut self, out: &[usize]) -> Result<Vec<WaitState>, RunError> {
+        if self.engine.profile().waiting == Waiting::Timeout {
+            let late = |who: &usize| {
+                let since = self.lives[*who].in_flight.as_ref().map(|f| f.since);
+                match since.is_some_and(|s| s.elapsed() > BLIND_PATIENCE) {
+                    true => WaitState::Waiting(Vec::new()),
+                    false => WaitState::Free,
+                }
+            };
+            return Ok(out.iter().map(late).collect());
+        }
+        let ids = self.ids(out);
+        match self.engine.waiting(&ids) {
+            Ok(states) => Ok(states),
+            // A dead server shows in the sessions' own replies, which is the
+            // outcome to record; give them a moment to notice.
+            Err(_) => {
+                std::thread::sleep(Duration::from_millis(5));
+                Ok(vec![WaitState::Free; out.len()])
+            }
+        }
+    }
+
+    fn mark_waiting(&mut self, out: &[usize], states: &[WaitState]) {
+        for (who, state) in out.iter().zip(states) {
+            let WaitState::Waiting(holders) = state else { continue };
+            if self.lives[*who].wait_order().is_some() {
+                continue;
+            }
+            let mut on: Vec<String> = self
+                .lives
+                .iter()
+                .filter(|l| holders.contains(&l.session.id()))
+                .map(|l| l.name.clone())
+                .collect();
+            on.sort();
+            self.wait_counter += 1;
+            let order = self.wait_counter;
+            let in_flight = self.lives[*who].in_flight.as_mut().expect("it is outstanding");
+            in_flight.waiting = Some(order);
+            let step = in_flight.step;
+            self.event(*who, step, What::Waiting { on });
+        }
+    }
+
+    /// Ends statements that work (or wait for strangers) for too long.
+    fn cancel_overdue(&mut self, out: &[usize], states: &[WaitState]) -> Result<(), RunError> {
+        for (who, state) in out.iter().zip(states) {
+            if *state != WaitState::Free {
+                continue;
+            }
+            let Some(in_flight) = &self.lives[*who].in_flight else { continue };
+            if in_flight.since.elapsed() > self.limits.statement {
+                self.cancel(*who)?;
+            }
+        }
+        if (self.interrupted)() {
+            return Err(RunError::Interrupted);
+        }
+        Ok(())
+    }
+
+    /// For engines that answer at once, perhaps with "busy": what is busy
+    /// waits, and is tried again whenever somebody else has got on.
+    fn settle_at_once(
+        &mut self,
+        fresh: Option<usize>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), RunError> {
+        for who in self.outstanding(finished) {
+            let waits = self.lives[who].wait_order().is_some();
+            if !waits {
+                self.await_reply(who, finished)?;
+            }
+        }
+        if self.engine.profile().waiting == Waiting::Never {
+            return Ok(());
+        }
+        if let Some(at) = finished.iter().position(|f| Some(f.who) == fresh && is_busy(&f.reply)) {
+            finished.remove(at);
+            self.mark_busy(fresh.expect("it was fresh"));
+            return Ok(());
+        }
+        loop {
+            let mut waiters = self.outstanding(finished);
+            waiters.sort_by_key(|who| self.lives[*who].wait_order());
+            let before = finished.len();
+            for who in waiters {
+                self.retry(who, finished)?;
+                if finished.len() > before {
+                    break;
+                }
+            }
+            if finished.len() == before {
+                return Ok(());
+            }
+        }
+    }
+
+    fn await_reply(&mut self, who: usize, finished: &mut Vec<Finished>) -> Result<(), RunError> {
+        let mut overdue = false;
+        loop {
+            if let Some(reply) = self.lives[who].session.reply(Duration::from_millis(50)) {
+                self.accept(who, reply, finished);
+                return Ok(());
+            }
+            if (self.interrupted)() {
+                return Err(RunError::Interrupted);
+            }
+            let since = self.lives[who].in_flight.as_ref().map(|f| f.since.elapsed());
+            if !overdue && since.is_some_and(|s| s > self.limits.statement) {
+                overdue = true;
+                self.cancel(who)?;
+            }
+        }
+    }
+
+    fn retry(&mut self, who: usize, finished: &mut Vec<Finished>) -> Result<(), RunError> {
+        let Some(sql) = self.lives[who].in_flight.as_ref().map(|f| f.sql.clone()) else {
+            return Ok(());
+        };
+        self.lives[who].session.start(&sql);
+        self.await_reply(who, finished)?;
+        if finished.last().is_some_and(|f| f.who == who && is_busy(&f.reply)) {
+            finished.pop();
+        }
+        Ok(())
+    }
+
+    fn mark_busy(&mut self, who: usize) {
+        self.mark_waiting(&[who], &[WaitState::Waiting(Vec::new())]);
+    }
+
+    fn record_finished(
+        &mut self,
+        mut finished: Vec<Finished>,
+        fresh: Option<usize>,
+        fresh_kind: Option<Kind>,
+    ) -> bool {
+        let fresh_ends = fresh_kind.is_some_and(|k| k.ends_transaction() || k == Kind::RollbackTo);
+        finished.sort_by_key(|f| {
+            let deadlock = f.reply.error().is_some_and(|e| e.class == ErrorClass::Deadlock);
+            // A deadlock's victim is what set a fresh statement free; whatever
+            // an end of a transaction sets free comes after that end.
+            let rank = match (Some(f.who) == fresh, deadlock && !fresh_ends) {
+                (_, true) => 0,
+                (true, _) => 1,
+                _ => 2,
+            };
+            (rank, f.wait_order)
+        });
+        let mut resumed = false;
+        for done in finished {
+            resumed |= done.wait_order.is_some();
+            self.record(done.who, done.reply);
+        }
+        resumed
+    }
+}
+
+fn is_busy(reply: &Reply) -> bool {
+    matches!(&reply.outcome, Outcome::Error(e) if e.class == ErrorClass::Busy)
+}
+
+/// Whether the sessions wait for each other in a circle.
+fn has_cycle(ids: &[SessionId], states: &[WaitState]) -> bool {
+    let next = |id: SessionId| -> Vec<SessionId> {
+        ids.iter()
+            .position(|i| *i == id)
+            .map(|i| match &states[i] {
+                WaitState::Waiting(on) => on.clone(),
+                WaitState::Free => Vec::new(),
+            })
+            .unwrap_or_default()
+    };
+    ids.iter().any(|start| {
+        let mut seen: Vec<SessionId> = Vec::new();
+        let mut todo = next(*start);
+        while let Some(id) = todo.pop() {
+            if id == *start {
+                return true;
+            }
+            if !seen.contains(&id) {
+                seen.push(id);
+                todo.extend(next(id));
+            }
+        }
+        false
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_circle_of_waits_is_seen_and_a_chain_is_not() {
+        let on = |ids: &[SessionId]| WaitState::Waiting(ids.to_vec());
+        assert!(has_cycle(&[1, 2, 3], &[on(&[2]), on(&[3]), on(&[1])]));
+        assert!(!has_cycle(&[1, 2, 3], &[on(&[2]), on(&[3]), WaitState::Free]));
+        assert!(!has_cycle(&[1, 2], &[on(&[2]), on(&[9])]));
+    }
+}

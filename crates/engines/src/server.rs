@@ -1,0 +1,281 @@
+//! Private servers: started in a temporary directory on a free loopback port,
+//! owned by this process, gone with it.
+//!
+//! A server must not outlive Isolde, however Isolde ends. On a normal end, a
+//! panic or Ctrl-C the destructor stops it. Against SIGKILL each server asks
+//! the kernel for a signal when its parent dies. The kernel means the parent
+//! *thread*, so all servers are spawned by one thread that never ends.
+
+use crate::engine::{EngineError, EngineResult};
+use crate::install::{Cache, Install};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a server may take until it answers.
+const START_LIMIT: Duration = Duration::from_secs(90);
+
+pub struct PrivateServer {
+    child: Child,
+    stop_signal: i32,
+    log: PathBuf,
+    pub port: u16,
+    pub data: PathBuf,
+    // Last, so that the directory goes after the process.
+    _dir: TempDir,
+}
+
+/// How one kind of server is initialised and started.
+pub struct Recipe<'a> {
+    pub install: &'a Install,
+    /// Fills an empty data directory. Its result is kept as a template, so
+    /// this runs once a version.
+    pub initialise: &'a dyn Fn(&Path) -> Vec<Command>,
+    /// The server's command for a data directory and a port.
+    pub start: &'a dyn Fn(&Path, u16) -> Command,
+    /// Sent to stop it at once without leaving anything behind.
+    pub stop_signal: i32,
+}
+
+impl PrivateServer {
+    /// Starts a server and waits until `ready` can talk to it.
+    pub fn start<T>(
+        recipe: &Recipe<'_>,
+        cache: &Cache,
+        ready: impl Fn(&PrivateServer) -> EngineResult<T>,
+    ) -> EngineResult<(PrivateServer, T)> {
+        let name = format!("{} {}", recipe.install.engine, recipe.install.version);
+        let failed = |what: &str, e: &dyn std::fmt::Display| {
+            EngineError::Unreachable(format!("{name}: {what}: {e}"))
+        };
+        let template = template(recipe, cache)?;
+        let dir = crate::scratch::scratch_dir(&recipe.install.engine)
+            .map_err(|e| failed("no temporary directory", &e))?;
+        give_away(dir.path()).map_err(|e| failed("cannot hand over the directory", &e))?;
+        let data = dir.path().join("data");
+        copy_tree(&template, &data).map_err(|e| failed("cannot copy the data directory", &e))?;
+        let log = dir.path().join("server.log");
+        let port = free_port().map_err(|e| failed("no free port", &e))?;
+        let file = File::create(&log).map_err(|e| failed("cannot write a log", &e))?;
+        let mut command = (recipe.start)(&data, port);
+        let copy = file.try_clone().map_err(|e| failed("cannot write a log", &e))?;
+        command.stdin(Stdio::null()).stdout(copy).stderr(file).current_dir(dir.path());
+        let child = spawn_guarded(command, recipe.stop_signal)
+            .map_err(|e| failed(&format!("cannot run {}", recipe.install.server.display()), &e))?;
+        let stop_signal = recipe.stop_signal;
+        let mut server = PrivateServer { child, stop_signal, log, port, data, _dir: dir };
+        let client = server.wait_until(&name, ready)?;
+        Ok((server, client))
+    }
+
+    fn wait_until<T>(
+        &mut self,
+        name: &str,
+        ready: impl Fn(&PrivateServer) -> EngineResult<T>,
+    ) -> EngineResult<T> {
+        let since = Instant::now();
+        let mut last = String::from("it never answered");
+        while since.elapsed() < START_LIMIT {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(EngineError::Unreachable(format!(
+                    "{name} did not start ({status}); its log ends:\n{}",
+                    self.log_tail()
+                )));
+            }
+            match ready(self) {
+                Ok(client) => return Ok(client),
+                // Somebody else's server on our port: never touch it.
+                Err(EngineError::Refused(why)) => return Err(EngineError::Refused(why)),
+                Err(error) => last = error.to_string(),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let tail = self.log_tail();
+        Err(EngineError::Unreachable(format!("{name} did not answer: {last}; its log ends:\n{tail}")))
+    }
+
+    pub fn log_tail(&self) -> String {
+        tail(&self.log, 4000).unwrap_or_else(|e| format!("(no log: {e})"))
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    fn stop(&mut self) {
+        if !self.is_running() {
+            return;
+        }
+        signal(&self.child, self.stop_signal);
+        let since = Instant::now();
+        while self.is_running() {
+            if since.elapsed() > Duration::from_secs(10) {
+                return self.kill();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for PrivateServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn signal(child: &Child, signal: i32) {
+    if let Ok(pid) = i32::try_from(child.id()) {
+        // SAFETY: plain system call; the child has not been waited for yet, so
+        // the id is still its own.
+        unsafe { libc::kill(pid, signal) };
+    }
+}
+
+/// A program of an install, run as the unprivileged user where needed.
+pub fn program(install: &Install, path: &Path) -> Command {
+    let mut command = match install.launcher.split_first() {
+        Some((first, rest)) => {
+            let mut command = Command::new(first);
+            command.args(rest).arg(path);
+            command
+        }
+        None => Command::new(path),
+    };
+    command.envs(install.env.iter().map(|(k, v)| (k, v)));
+    command.env("LC_ALL", "C").env("TZ", "UTC").env("HOME", "/nonexistent");
+    if let Some((uid, gid)) = unprivileged() {
+        command.uid(uid).gid(gid);
+    }
+    command
+}
+
+/// The user that servers run as when Isolde is root; they refuse root.
+fn unprivileged() -> Option<(u32, u32)> {
+    static NOBODY: OnceLock<Option<(u32, u32)>> = OnceLock::new();
+    *NOBODY.get_or_init(|| {
+        // SAFETY: geteuid has no preconditions; getpwnam gets a C string and
+        // its answer is read at once, under the lock of get_or_init.
+        unsafe {
+            if libc::geteuid() != 0 {
+                return None;
+            }
+            let entry = libc::getpwnam(c"nobody".as_ptr());
+            Some(entry.as_ref().map_or((65534, 65534), |e| (e.pw_uid, e.pw_gid)))
+        }
+    })
+}
+
+fn give_away(path: &Path) -> io::Result<()> {
+    match unprivileged() {
+        Some((uid, gid)) => chown(path, Some(uid), Some(gid)),
+        None => Ok(()),
+    }
+}
+
+/// A data directory as the server's own tool makes it, prepared once.
+fn template(recipe: &Recipe<'_>, cache: &Cache) -> EngineResult<PathBuf> {
+    let install = recipe.install;
+    let name = format!("{}-{}", install.engine, install.version);
+    let failed = |e: &dyn std::fmt::Display| {
+        EngineError::Unreachable(format!("cannot prepare a data directory for {name}: {e}"))
+    };
+    let root = cache.folder("templates").map_err(|e| failed(&e))?;
+    let ready = root.join(&name);
+    if ready.exists() {
+        return Ok(ready);
+    }
+    // Another process may prepare the same one: each works in a directory of
+    // its own, and whoever is first gives it the name.
+    let work = tempfile::Builder::new()
+        .prefix(&format!(".{name}-"))
+        .tempdir_in(&root)
+        .map_err(|e| failed(&e))?;
+    give_away(work.path()).map_err(|e| failed(&e))?;
+    let data = work.path().join("data");
+    fs::create_dir(&data).and_then(|()| give_away(&data)).map_err(|e| failed(&e))?;
+    for mut command in (recipe.initialise)(&data) {
+        command.current_dir(work.path()).stdin(Stdio::null());
+        let output = command.output().map_err(|e| failed(&format!("{command:?}: {e}")))?;
+        if !output.status.success() {
+            let text = [output.stdout, output.stderr].concat();
+            return Err(failed(&String::from_utf8_lossy(&text)));
+        }
+    }
+    match fs::rename(&data, &ready) {
+        Ok(()) => Ok(ready),
+        Err(_) if ready.exists() => Ok(ready),
+        Err(e) => Err(failed(&e)),
+    }
+}
+
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    let status = Command::new("cp").arg("-a").arg("--reflink=auto").arg(from).arg(to).status()?;
+    if status.success() { Ok(()) } else { Err(io::Error::other(format!("cp ended with {status}"))) }
+}
+
+/// A port that nobody listens on. Somebody may take it before the server
+/// does; then the server fails to start, or another one answers and is found
+/// out by its data directory.
+pub fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+pub fn tail(path: &Path, bytes: u64) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(bytes)))?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+type SpawnRequest = (Command, Sender<io::Result<Child>>);
+
+/// Spawns from a thread that lives as long as the process, in a process group
+/// of its own (Ctrl-C is for Isolde, which then stops the server), with
+/// `signal` sent to it when Isolde dies.
+pub fn spawn_guarded(mut command: Command, signal: i32) -> io::Result<Child> {
+    static SPAWNER: OnceLock<Sender<SpawnRequest>> = OnceLock::new();
+    let parent = std::process::id();
+    // SAFETY: the closure only makes system calls that are safe between fork
+    // and exec.
+    unsafe {
+        command.process_group(0).pre_exec(move || {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, signal) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // The parent may have died before the call above.
+            if u32::try_from(libc::getppid()) != Ok(parent) {
+                return Err(io::Error::other("Isolde is gone"));
+            }
+            Ok(())
+        });
+    }
+    let spawner = SPAWNER.get_or_init(|| {
+        let (sender, receiver) = channel::<SpawnRequest>();
+        std::thread::spawn(move || {
+            for (mut command, answer) in receiver {
+                let _ = answer.send(command.spawn());
+            }
+        });
+        sender
+    });
+    let (answer, reply) = channel();
+    let gone = || io::Error::other("the spawning thread is gone");
+    spawner.send((command, answer)).map_err(|_| gone())?;
+    reply.recv().map_err(|_| gone())?
+}

@@ -1,0 +1,266 @@
+//! What the user may name on the command line, and how it becomes an engine.
+//!
+//! A new engine is one file, and one line in [`ENGINES`].
+
+use crate::driver::{DriverCommand, DriverEngine};
+use crate::engine::{Engine, EngineError, EngineResult};
+use crate::install::Cache;
+use crate::via::Runtime;
+use crate::url::ServerUrl;
+use crate::{dolt, mysql, postgres, programs, sqlite, tidb};
+use std::fmt;
+use std::path::Path;
+
+/// An engine that can be named.
+pub struct Entry {
+    pub name: &'static str,
+    /// Modes behind a `+`, with what each is.
+    pub modes: &'static [(&'static str, &'static str)],
+    pub about: &'static str,
+    open: fn(&Named, &Options) -> EngineResult<Box<dyn Engine>>,
+    by_url: Option<fn(&ServerUrl, &str) -> EngineResult<Box<dyn Engine>>>,
+}
+
+pub static ENGINES: &[Entry] = &[
+    Entry {
+        name: "sqlite",
+        modes: &[("wal", "write-ahead log"), ("shared-cache", "one cache, READ UNCOMMITTED")],
+        about: "in process, always there",
+        open: open_sqlite,
+        by_url: None,
+    },
+    Entry {
+        name: "postgres",
+        modes: &[],
+        about: "private server",
+        open: postgres::open_private,
+        by_url: Some(postgres::open_url),
+    },
+    Entry {
+        name: "mariadb",
+        modes: &[("snapshot", "innodb_snapshot_isolation=ON"), ("nosnapshot", "the same OFF")],
+        about: "private server",
+        open: mysql::open_mariadb,
+        by_url: Some(mysql::open_url),
+    },
+    Entry {
+        name: "mysql",
+        modes: &[],
+        about: "private server",
+        open: mysql::open_mysql,
+        by_url: Some(mysql::open_url),
+    },
+    Entry {
+        name: "tidb",
+        modes: &[("optimistic", "BEGIN OPTIMISTIC")],
+        about: "private server, embedded store",
+        open: tidb::open_private,
+        by_url: Some(tidb::open_url),
+    },
+    Entry {
+        name: "dolt",
+        modes: &[],
+        about: "private server",
+        open: dolt::open_private,
+        by_url: Some(dolt::open_url),
+    },
+    Entry {
+        name: "cockroach",
+        modes: &[],
+        about: "through its URL; profile untested",
+        open: postgres::no_private_cockroach,
+        by_url: Some(postgres::open_cockroach_url),
+    },
+    Entry {
+        name: "turso",
+        modes: &[("mvcc", "BEGIN CONCURRENT")],
+        about: "driver in a process of its own",
+        open: programs::open_turso,
+        by_url: None,
+    },
+    Entry {
+        name: "duckdb",
+        modes: &[],
+        about: "driver in a process of its own",
+        open: programs::open_duckdb,
+        by_url: None,
+    },
+];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    pub engine: String,
+    pub mode: Option<String>,
+    pub version: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    Named(Named),
+    Url(ServerUrl),
+    SqliteFile(String),
+    Driver(String),
+}
+
+pub struct Options {
+    pub cache: Cache,
+    /// Start servers in containers instead of from the machine and the cache.
+    pub via: Option<Runtime>,
+}
+
+impl Target {
+    pub fn parse(text: &str) -> Result<Target, String> {
+        let text = text.trim();
+        if let Some(command) = text.strip_prefix("driver:") {
+            return match command.trim() {
+                "" => Err("driver: needs a command, such as driver:'python3 my_driver.py'".into()),
+                command => Ok(Target::Driver(command.into())),
+            };
+        }
+        if let Some(file) = text.strip_prefix("sqlite:") {
+            let file = file.strip_prefix("//").unwrap_or(file);
+            return match file {
+                "" => Err("sqlite: needs a file name, such as sqlite:/tmp/new.db".into()),
+                file => Ok(Target::SqliteFile(file.into())),
+            };
+        }
+        if text.contains("://") {
+            let mut url = ServerUrl::parse(text)?;
+            let known = |s: &str| ENGINES.iter().any(|e| e.name == s && e.by_url.is_some());
+            if url.scheme == "postgresql" {
+                url.scheme = "postgres".into();
+            }
+            if url.scheme == "cockroachdb" {
+                url.scheme = "cockroach".into();
+            }
+            if !known(&url.scheme) {
+                let names: Vec<&str> =
+                    ENGINES.iter().filter(|e| e.by_url.is_some()).map(|e| e.name).collect();
+                return Err(format!("`{}://` is not one of {}", url.scheme, names.join(", ")));
+            }
+            return Ok(Target::Url(url));
+        }
+        Target::parse_name(text)
+    }
+
+    fn parse_name(text: &str) -> Result<Target, String> {
+        let (name, version) = match text.split_once('@') {
+            Some((name, version)) if !version.is_empty() => (name, Some(version.to_string())),
+            Some(_) => return Err(format!("`{text}` lacks a version after the @")),
+            None => (text, None),
+        };
+        let (engine, mode) = match name.split_once('+') {
+            Some((engine, mode)) => (engine, Some(mode.to_string())),
+            None => (name, None),
+        };
+        let engine = match engine.to_ascii_lowercase().as_str() {
+            "postgresql" | "pg" => "postgres".to_string(),
+            "cockroachdb" => "cockroach".to_string(),
+            other => other.to_string(),
+        };
+        let Some(entry) = ENGINES.iter().find(|e| e.name == engine) else {
+            let names: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
+            return Err(format!(
+                "`{text}` is not a target; name an engine ({}), a URL, or driver:COMMAND",
+                names.join(", ")
+            ));
+        };
+        if let Some(mode) = &mode
+            && !entry.modes.iter().any(|(m, _)| m == mode)
+        {
+            let modes: Vec<String> =
+                entry.modes.iter().map(|(m, _)| format!("{engine}+{m}")).collect();
+            let known = if modes.is_empty() { "no modes".into() } else { modes.join(", ") };
+            return Err(format!("`{engine}` has no mode `{mode}`; it has {known}"));
+        }
+        Ok(Target::Named(Named { engine, mode, version }))
+    }
+
+    /// Starts or connects to the target.
+    pub fn open(&self, options: &Options) -> EngineResult<Box<dyn Engine>> {
+        match self {
+            Target::Named(named) => {
+                let entry = ENGINES.iter().find(|e| e.name == named.engine);
+                let entry = entry.expect("the parser knows only engines in the table");
+                (entry.open)(named, options)
+            }
+            Target::Url(url) => {
+                let entry = ENGINES.iter().find(|e| e.name == url.scheme);
+                let open = entry.and_then(|e| e.by_url).expect("the parser has checked the scheme");
+                open(url, &self.to_string())
+            }
+            Target::SqliteFile(file) => {
+                Ok(Box::new(sqlite::Sqlite::at(Path::new(file), &self.to_string())?))
+            }
+            Target::Driver(command) => {
+                let command = DriverCommand::parse(command).map_err(EngineError::Refused)?;
+                Ok(Box::new(DriverEngine::start(&command, &self.to_string())?))
+            }
+        }
+    }
+}
+
+fn open_sqlite(named: &Named, _: &Options) -> EngineResult<Box<dyn Engine>> {
+    let target = Target::Named(named.clone()).to_string();
+    let bundled = rusqlite::version();
+    if let Some(version) = &named.version
+        && !crate::install::version_matches(bundled, version)
+    {
+        return Err(EngineError::Refused(format!(
+            "this Isolde carries SQLite {bundled}; for {version} use driver: with a program of \
+             that version (drivers/sqlite3_driver.py runs whatever your Python has)"
+        )));
+    }
+    let wanted = named.mode.as_deref().unwrap_or("");
+    let mode = sqlite::Mode::ALL.iter().find(|(name, _)| *name == wanted).map(|(_, m)| *m);
+    let mode = mode.expect("the parser has checked the mode");
+    Ok(Box::new(sqlite::Sqlite::private(mode, &target)?))
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.engine)?;
+        if let Some(mode) = &self.mode {
+            write!(f, "+{mode}")?;
+        }
+        match &self.version {
+            Some(version) => write!(f, "@{version}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Named(named) => named.fmt(f),
+            Target::Url(url) => url.fmt(f),
+            Target::SqliteFile(file) => write!(f, "sqlite:{file}"),
+            Target::Driver(command) => write!(f, "driver:{command}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_names_urls_files_and_drivers() {
+        for text in
+            ["sqlite", "sqlite+wal", "postgres@18", "turso+mvcc@0.8.3", "driver:python3 d.py", "sqlite:/tmp/x.db"]
+        {
+            assert_eq!(Target::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(Target::parse("postgresql://h/d").unwrap().to_string(), "postgres://h/d");
+    }
+
+    #[test]
+    fn a_wrong_target_says_what_would_be_right() {
+        assert!(Target::parse("oracle").unwrap_err().contains("sqlite"));
+        assert!(Target::parse("sqlite+fast").unwrap_err().contains("sqlite+wal"));
+        assert!(Target::parse("postgres@").unwrap_err().contains("version"));
+        assert!(Target::parse("ftp://x").unwrap_err().contains("postgres"));
+        assert!(Target::parse("driver:").is_err());
+    }
+}

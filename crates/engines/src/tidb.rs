@@ -1,0 +1,126 @@
+//! TiDB on its embedded store, pessimistic (the default) or optimistic.
+
+use crate::engine::*;
+use crate::install::{self, Install};
+use crate::mysql::{Flavour, MySqlEngine, Place, View, common_errors, text_of};
+use crate::mysql_servers::Started;
+use crate::mysql_wire::MySqlSession;
+use crate::server::{PrivateServer, Recipe, free_port, program};
+use crate::target::{Named, Options, Target};
+use crate::url::ServerUrl;
+use isolde_core::history::{ErrorClass, ErrorEffect};
+use isolde_core::profile::{Ddl, Profile, Waiting, promise, rule};
+use isolde_core::{Anomaly, Level};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+pub fn profile(optimistic: bool) -> Profile {
+    use Anomaly::*;
+    let mut errors = vec![
+        rule("9007", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        rule("8002", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        rule("8022", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        rule("8028", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+    ];
+    errors.extend(common_errors());
+    let snapshot: &[Anomaly] =
+        if optimistic { &[G2Item, G2] } else { &[Pmp, P4, GSingle, G2Item, G2] };
+    let mut levels = vec![promise(Level::RepeatableRead, "snapshot isolation", snapshot)];
+    if !optimistic {
+        // READ COMMITTED has no effect on optimistic transactions.
+        let weak = [Pmp, P4, GSingle, G2Item, G2];
+        levels.insert(0, promise(Level::ReadCommitted, "a snapshot a statement", &weak));
+    }
+    Profile {
+        levels,
+        default_level: Level::RepeatableRead,
+        begin: if optimistic { "begin optimistic" } else { "begin pessimistic" }.into(),
+        waiting: Waiting::Probe,
+        ddl: Ddl::CommitsImplicitly,
+        errors,
+        other_errors: ErrorEffect::Statement,
+        documentation: "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels".into(),
+        untested: false,
+    }
+}
+
+fn flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavour> {
+    let version = text_of(control, "select version()")?;
+    if !version.contains("TiDB") {
+        return Err(EngineError::Refused(format!("this is no TiDB but {version}")));
+    }
+    let optimistic = mode == Some("optimistic");
+    let engine = if optimistic { "tidb+optimistic" } else { "tidb" };
+    let greeting = vec![
+        "set session innodb_lock_wait_timeout = 3600".to_string(),
+        format!("set session tidb_txn_mode = '{}'", if optimistic { "optimistic" } else { "pessimistic" }),
+    ];
+    let profile = profile(optimistic);
+    Ok(Flavour { engine: engine.into(), profile, view: View::TidbTrx, greeting })
+}
+
+pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
+    let target = Target::Named(named.clone()).to_string();
+    if let Some(runtime) = options.via {
+        return crate::container::open(runtime, named, &target);
+    }
+    let install = install::find("tidb", named.version.as_deref(), &options.cache)
+        .map_err(|e| EngineError::Unreachable(e.to_string()))?;
+    let cache = options.cache.clone();
+    MySqlEngine::private(&target, named, Box::new(move || start(&install, &cache)), flavour)
+}
+
+pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> {
+    MySqlEngine::on_server(url, target, 4000, flavour)
+}
+
+fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
+    // The store is made at the first start; there is nothing to prepare.
+    let initialise = |_: &Path| -> Vec<Command> { Vec::new() };
+    let start = |data: &Path, port: u16| -> Command {
+        let status = free_port().unwrap_or(0);
+        let folder = data.parent().unwrap_or(data);
+        let config = folder.join("tidb.toml");
+        // Without a place of its own it writes beside other servers' files. A
+        // failure shows when the server cannot read the file.
+        let text = format!(
+            "tmp-storage-path = {:?}\nsocket = {:?}\n[security]\nauto-tls = false\n",
+            folder.join("tmp"),
+            folder.join("s")
+        );
+        let _ = std::fs::write(&config, text);
+        let mut command = program(install, &install.server);
+        command.arg(format!("--config={}", config.display()));
+        command.arg("--store=unistore").arg(format!("--path={}", data.display()));
+        command.args(["--host=127.0.0.1", "-P"]).arg(port.to_string());
+        command.arg(format!("--status={status}")).args(["--status-host=127.0.0.1", "-L=error"]);
+        command.env("HOME", folder);
+        command
+    };
+    let recipe = Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
+    let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
+        let place =
+            Place { host: "127.0.0.1".into(), port: server.port, user: "root".into(), password: None };
+        let control = first_connection(server, &place)?;
+        Ok((place, control))
+    })?;
+    Ok(Started { server, place, control })
+}
+
+/// TiDB reports no data directory, but the path of its store.
+fn first_connection(server: &PrivateServer, place: &Place) -> EngineResult<MySqlSession> {
+    let mut control = place.connect(None, &Arc::new(profile(false)))?;
+    let port = text_of(&mut control, "select @@port")?;
+    let rows = "select value from information_schema.cluster_config where `key` = 'path' limit 1";
+    let path = text_of(&mut control, rows).unwrap_or_default();
+    if port != server.port.to_string() || (!path.is_empty() && Path::new(&path) != server.data) {
+        return Err(EngineError::Refused(format!(
+            "port {} is answered by a server that Isolde did not start",
+            server.port
+        )));
+    }
+    let batch = "create database if not exists isolde; set global tidb_enable_gogc_tuner = off";
+    run_to_end(&mut control, batch, crate::mysql::CONTROL_LIMIT)?;
+    Ok(control)
+}

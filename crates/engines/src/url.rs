@@ -1,0 +1,126 @@
+//! `scheme://user:password@host:port/database`, read by hand so that the
+//! password can be kept out of everything that is printed or written.
+
+use std::fmt;
+
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerUrl {
+    pub scheme: String,
+    pub user: Option<String>,
+    pub password: Option<String>,
+    pub host: String,
+    pub port: Option<u16>,
+    /// The database to log in to; Isolde works in one of its own.
+    pub database: Option<String>,
+}
+
+impl ServerUrl {
+    pub fn parse(text: &str) -> Result<ServerUrl, String> {
+        let (scheme, rest) = text.split_once("://").ok_or("a URL needs a scheme and ://")?;
+        let rest = rest.split(['?', '#']).next().unwrap_or(rest);
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        // The last @: a password may hold one.
+        let (login, place) = match authority.rsplit_once('@') {
+            Some((login, place)) => (Some(login), place),
+            None => (None, authority),
+        };
+        let (user, password) = match login.map(|l| l.split_once(':').unwrap_or((l, ""))) {
+            Some((user, password)) => (some_text(user)?, some_text(password)?),
+            None => (None, None),
+        };
+        let (host, port) = host_and_port(place)?;
+        let database = some_text(path.trim_end_matches('/'))?;
+        Ok(ServerUrl { scheme: scheme.to_ascii_lowercase(), user, password, host, port, database })
+    }
+}
+
+fn host_and_port(place: &str) -> Result<(String, Option<u16>), String> {
+    let (host, port) = match place.strip_prefix('[').and_then(|p| p.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':')),
+        None => match place.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (place, None),
+        },
+    };
+    let port = match port {
+        None | Some("") => None,
+        Some(p) => Some(p.parse().map_err(|_| format!("`{p}` is not a port"))?),
+    };
+    let host = if host.is_empty() { "127.0.0.1" } else { host };
+    Ok((host.into(), port))
+}
+
+fn some_text(text: &str) -> Result<Option<String>, String> {
+    if text.is_empty() { Ok(None) } else { percent_decode(text).map(Some) }
+}
+
+fn percent_decode(text: &str) -> Result<String, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        rest = tail;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let code = tail.get(..2).and_then(|h| std::str::from_utf8(h).ok());
+        let byte = code.and_then(|h| u8::from_str_radix(h, 16).ok());
+        bytes.push(byte.ok_or("a % in a URL needs two hex digits behind it")?);
+        rest = &tail[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| "the URL is not UTF-8".into())
+}
+
+impl fmt::Display for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://", self.scheme)?;
+        if let Some(user) = &self.user {
+            let hidden = if self.password.is_some() { ":***" } else { "" };
+            write!(f, "{user}{hidden}@")?;
+        }
+        f.write_str(&self.host)?;
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        match &self.database {
+            Some(database) => write!(f, "/{database}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for ServerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_read_but_never_shown() {
+        let url = ServerUrl::parse("postgres://me:s%40cr@et@db.example:5433/app?x=1").unwrap();
+        assert_eq!(url.password.as_deref(), Some("s@cr@et"));
+        assert_eq!((url.host.as_str(), url.port), ("db.example", Some(5433)));
+        for shown in [url.to_string(), format!("{url:?}")] {
+            assert!(!shown.contains("cr@et") && shown.contains("me:***@db.example:5433/app"));
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_has_defaults() {
+        let url = ServerUrl::parse("mysql://").unwrap();
+        assert_eq!(url.host, "127.0.0.1");
+        assert_eq!((url.user, url.port, url.database), (None, None, None));
+        assert_eq!(ServerUrl::parse("mysql://[::1]:3307").unwrap().host, "::1");
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_reason() {
+        assert!(ServerUrl::parse("postgres:/x").is_err());
+        assert!(ServerUrl::parse("postgres://h:port/").unwrap_err().contains("`port`"));
+        assert!(ServerUrl::parse("postgres://u:%zz@h/").is_err());
+    }
+}
