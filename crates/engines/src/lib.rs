@@ -2,6 +2,7 @@
 //! runner, private servers and where they come from.
 
 pub mod engine;
+pub mod fetch;
 pub mod install;
 pub mod fetch;
 pub mod via;

