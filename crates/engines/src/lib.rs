@@ -1,6 +1,13 @@
 //! Everything of Isolde that talks to a database: engines, sessions, the
 //! runner, private servers and where they come from.
 
+pub mod driver;
+pub mod driver_check;
+pub mod driver_command;
+pub mod driver_lab;
+pub mod driver_message;
+pub mod driver_process;
+pub mod driver_programs;
 pub mod engine;
 pub mod fetch;
 pub mod install;
