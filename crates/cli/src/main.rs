@@ -1,1 +1,32 @@
-fn main() {}
+//! `isolde`: parse the arguments, do the one thing they ask for, and end with
+//! the exit code that says how it went.
+
+mod args;
+mod commands;
+mod console;
+mod exit_code;
+mod interrupt;
+mod scenarios;
+mod table;
+
+use clap::Parser;
+use exit_code::ExitCode;
+
+fn main() -> std::process::ExitCode {
+    // A panic is a defect of ours, never a finding: it has its own exit code.
+    let default_hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        default_hook(panic);
+        eprintln!("isolde: this is a defect of Isolde itself; please report the lines above");
+    }));
+    let outcome = std::panic::catch_unwind(|| {
+        let args = args::Args::parse();
+        interrupt::install();
+        let console = console::Console::new(args.quiet);
+        commands::run(args, &console).unwrap_or_else(|failure| {
+            console.error(&failure.message);
+            failure.code
+        })
+    });
+    outcome.unwrap_or(ExitCode::Internal).into()
+}

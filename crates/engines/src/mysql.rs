@@ -160,9 +160,6 @@ pub fn open_mysql(named: &Named, options: &Options) -> EngineResult<Box<dyn Engi
 
 fn open_named(engine: &str, named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
     let target = Target::Named(named.clone()).to_string();
-    if let Some(runtime) = options.via {
-        return crate::container::open(runtime, named, &target);
-    }
     let install = crate::install::find(engine, named.version.as_deref(), &options.cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
     let snapshot = named.mode.clone();

@@ -200,8 +200,8 @@ impl PgSession {
         let mut text = String::new();
         while let Some(field) = fields.next()? {
             match field.type_() {
-                b'V' => log = field.value() == "LOG",
-                b'M' => text = field.value().to_string(),
+                b'V' => log = field.value_bytes() == b"LOG",
+                b'M' => text = String::from_utf8_lossy(field.value_bytes()).into_owned(),
                 _ => {}
             }
         }
@@ -233,8 +233,8 @@ impl PgSession {
         let (mut code, mut message) = (String::new(), String::new());
         while let Some(field) = fields.next()? {
             match field.type_() {
-                b'C' => code = field.value().to_string(),
-                b'M' => message = field.value().to_string(),
+                b'C' => code = String::from_utf8_lossy(field.value_bytes()).into_owned(),
+                b'M' => message = String::from_utf8_lossy(field.value_bytes()).into_owned(),
                 _ => {}
             }
         }

@@ -1,5 +1,6 @@
-//! PostgreSQL, and CockroachDB through the same protocol.
+//! PostgreSQL, and what speaks its protocol.
 
+use crate::cockroach;
 use crate::engine::*;
 use crate::install::{self, Install};
 use crate::pg_wire::{Login, PgSession};
@@ -53,23 +54,8 @@ pub fn profile() -> Profile {
     }
 }
 
-/// From CockroachDB's documentation; no server could be had to try it on.
-pub fn cockroach_profile() -> Profile {
-    use Anomaly::*;
-    Profile {
-        levels: vec![
-            promise(Level::ReadCommitted, "needs a cluster setting", &[Pmp, P4, GSingle, G2Item, G2]),
-            promise(Level::Serializable, "the default", &[]),
-        ],
-        default_level: Level::Serializable,
-        documentation: "https://www.cockroachlabs.com/docs/stable/transactions".into(),
-        untested: true,
-        ..profile()
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Flavour {
+pub enum Flavour {
     Postgres,
     Cockroach,
 }
@@ -107,6 +93,8 @@ pub struct Postgres {
     control: PgSession,
     major: u32,
     opened: Vec<SessionId>,
+    /// CockroachDB's own names for the sessions.
+    names: Vec<(SessionId, String)>,
     private: Option<Private>,
 }
 
@@ -118,9 +106,6 @@ struct Private {
 
 pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
     let target = Target::Named(named.clone()).to_string();
-    if let Some(runtime) = options.via {
-        return crate::container::open(runtime, named, &target);
-    }
     let install = install::find("postgres", named.version.as_deref(), &options.cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
     let profile = Arc::new(profile());
@@ -137,26 +122,14 @@ pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> 
     open_on_server(url, target, Flavour::Postgres)
 }
 
-pub fn open_cockroach_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> {
-    open_on_server(url, target, Flavour::Cockroach)
-}
-
-pub fn no_private_cockroach(_: &Named, _: &Options) -> EngineResult<Box<dyn Engine>> {
-    Err(EngineError::Refused(
-        "Isolde cannot start CockroachDB itself; start one and name it: \
-         cockroach://root@127.0.0.1:26257/defaultdb"
-            .into(),
-    ))
-}
-
-fn open_on_server(
+pub fn open_on_server(
     url: &ServerUrl,
     target: &str,
     flavour: Flavour,
 ) -> EngineResult<Box<dyn Engine>> {
     let (profile, port, user, entrance) = match flavour {
         Flavour::Postgres => (profile(), 5432, "postgres", "postgres"),
-        Flavour::Cockroach => (cockroach_profile(), 26257, "root", "defaultdb"),
+        Flavour::Cockroach => (cockroach::profile(), 26257, "root", "defaultdb"),
     };
     let profile = Arc::new(profile);
     let place = Place {
@@ -275,8 +248,19 @@ impl Postgres {
                 info.settings.insert(name.into(), value);
             }
         }
-        let opened = Vec::new();
-        Ok(Postgres { info, profile, flavour, place, database, entrance, control, major, opened, private })
+        Ok(Postgres {
+            info,
+            profile,
+            flavour,
+            place,
+            database,
+            entrance,
+            control,
+            major,
+            opened: Vec::new(),
+            names: Vec::new(),
+            private,
+        })
     }
 
     /// On a user's server: ask for the same signals, if the role may.
@@ -305,21 +289,10 @@ impl Postgres {
 
     fn probe_sql(&self, sessions: &[SessionId]) -> String {
         let list: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
-        let list = list.join(",");
-        if self.flavour == Flavour::Cockroach {
-            return format!(
-                "select s.backend, h.backend from crdb_internal.cluster_locks w \
-                 join crdb_internal.cluster_locks h on h.lock_key = w.lock_key and h.granted \
-                 join (select session_id, pg_backend_pid() as backend, kv_txn \
-                       from crdb_internal.cluster_sessions) s on s.kv_txn = w.txn_id::string \
-                 join (select session_id, pg_backend_pid() as backend, kv_txn \
-                       from crdb_internal.cluster_sessions) h2 on h2.kv_txn = h.txn_id::string \
-                 where not w.granted and s.backend in ({list})"
-            );
-        }
         let safe = if self.major >= 10 { " || pg_safe_snapshot_blocking_pids(p)" } else { "" };
         format!(
-            "select p, b from unnest(array[{list}]::int[]) p, unnest(pg_blocking_pids(p){safe}) b"
+            "select p, b from unnest(array[{}]::int[]) p, unnest(pg_blocking_pids(p){safe}) b",
+            list.join(",")
         )
     }
 }
@@ -346,6 +319,9 @@ impl Engine for Postgres {
     fn open(&mut self) -> EngineResult<Box<dyn Session>> {
         let mut session = self.place.connect(&self.database, &self.profile)?;
         self.prepare(&mut session)?;
+        if self.flavour == Flavour::Cockroach {
+            self.names.push((session.id(), ask_text(&mut session, "show session_id")?));
+        }
         self.opened.push(session.id());
         Ok(Box::new(session))
     }
@@ -359,6 +335,11 @@ impl Engine for Postgres {
     }
 
     fn waiting(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<WaitState>> {
+        if self.flavour == Flavour::Cockroach {
+            let sql = cockroach::probe_sql();
+            let outcome = self.control(&sql)?;
+            return Ok(cockroach::waits(&outcome, sessions, &self.names));
+        }
         let sql = self.probe_sql(sessions);
         let rows = match self.control(&sql)? {
             Outcome::Rows { rows, .. } => rows,
@@ -387,7 +368,11 @@ impl Engine for Postgres {
     }
 
     fn cancel(&mut self, session: SessionId) -> EngineResult<()> {
-        self.control(&format!("select pg_cancel_backend({session})")).map(|_| ())
+        let sql = match self.names.iter().find(|(id, _)| *id == session) {
+            Some((_, name)) => format!("cancel session '{name}'"),
+            None => format!("select pg_cancel_backend({session})"),
+        };
+        self.control(&sql).map(|_| ())
     }
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {

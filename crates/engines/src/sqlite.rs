@@ -382,3 +382,8 @@ fn code_name(extended: i32) -> String {
     };
     name.into()
 }
+
+/// The version that is built in.
+pub fn version() -> &'static str {
+    rusqlite::version()
+}

@@ -2,12 +2,12 @@
 //!
 //! A new engine is one file, and one line in [`ENGINES`].
 
-use crate::driver::{DriverCommand, DriverEngine};
+use crate::driver::DriverEngine;
+use crate::driver_command::DriverCommand;
 use crate::engine::{Engine, EngineError, EngineResult};
 use crate::install::Cache;
-use crate::via::Runtime;
 use crate::url::ServerUrl;
-use crate::{dolt, mysql, postgres, programs, sqlite, tidb};
+use crate::{cockroach, dolt, mysql, postgres, programs, sqlite, tidb};
 use std::fmt;
 use std::path::Path;
 
@@ -68,8 +68,8 @@ pub static ENGINES: &[Entry] = &[
         name: "cockroach",
         modes: &[],
         about: "through its URL; profile untested",
-        open: postgres::no_private_cockroach,
-        by_url: Some(postgres::open_cockroach_url),
+        open: cockroach::no_private_server,
+        by_url: Some(cockroach::open_url),
     },
     Entry {
         name: "turso",
@@ -104,8 +104,6 @@ pub enum Target {
 
 pub struct Options {
     pub cache: Cache,
-    /// Start servers in containers instead of from the machine and the cache.
-    pub via: Option<Runtime>,
 }
 
 impl Target {
@@ -193,7 +191,7 @@ impl Target {
                 Ok(Box::new(sqlite::Sqlite::at(Path::new(file), &self.to_string())?))
             }
             Target::Driver(command) => {
-                let command = DriverCommand::parse(command).map_err(EngineError::Refused)?;
+                let command = DriverCommand::parse(command)?;
                 Ok(Box::new(DriverEngine::start(&command, &self.to_string())?))
             }
         }
@@ -204,7 +202,7 @@ fn open_sqlite(named: &Named, _: &Options) -> EngineResult<Box<dyn Engine>> {
     let target = Target::Named(named.clone()).to_string();
     let bundled = rusqlite::version();
     if let Some(version) = &named.version
-        && !crate::install::version_matches(bundled, version)
+        && !crate::fetch::version::matches(version, bundled)
     {
         return Err(EngineError::Refused(format!(
             "this Isolde carries SQLite {bundled}; for {version} use driver: with a program of \

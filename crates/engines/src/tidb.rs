@@ -62,9 +62,6 @@ fn flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavo
 
 pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
     let target = Target::Named(named.clone()).to_string();
-    if let Some(runtime) = options.via {
-        return crate::container::open(runtime, named, &target);
-    }
     let install = install::find("tidb", named.version.as_deref(), &options.cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
     let cache = options.cache.clone();

@@ -1,0 +1,100 @@
+//! The command line.
+
+use crate::exit_code;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(name = "isolde", version, about = "The isolation detective: finds out whether a database keeps its transaction promises.", after_help = exit_code::TABLE, disable_help_subcommand = true)]
+pub struct Args {
+    /// Print results only: no progress, no legend.
+    #[arg(long, short, global = true, env = "ISOLDE_QUIET")]
+    pub quiet: bool,
+
+    /// Print JSON instead of text.
+    #[arg(long, global = true, env = "ISOLDE_JSON")]
+    pub json: bool,
+
+    /// Start servers in containers of the official images.
+    #[arg(long, global = true, value_name = "RUNTIME", env = "ISOLDE_VIA")]
+    pub via: Option<Via>,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Via {
+    Podman,
+    Docker,
+}
+
+const TARGETS: &str = "\
+Targets:
+  sqlite  sqlite+wal  sqlite+shared-cache     in process
+  postgres  postgres@18  mariadb@11.4  mysql  a private server (see `isolde servers`)
+  tidb  tidb+optimistic  dolt                 private servers too
+  turso@0.8.3  turso+mvcc  duckdb             drivers in a process of their own
+  postgres://user:password@host/  mysql://…   your server: a database of Isolde's own in it
+  sqlite:new.db                               a new file, removed at the end
+  driver:'python3 my_driver.py'               anything that speaks docs/driver-protocol.md";
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Which anomalies each isolation level lets through, as a table.
+    ///
+    /// Plays the Hermitage scenarios on every level of every target.
+    #[command(after_help = TARGETS)]
+    Matrix {
+        /// What to test.
+        #[arg(value_name = "TARGET", default_values = ["sqlite", "sqlite+wal", "sqlite+shared-cache"])]
+        targets: Vec<String>,
+        /// Show the transcript that decided a cell: P4, RR/P4 or postgres/RR/P4.
+        #[arg(long, value_name = "CELL")]
+        explain: Option<String>,
+        /// Only these levels (RU, RC, RR, SI, SER or their names).
+        #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+        level: Vec<String>,
+    },
+    /// Run case files and show what happened, step by step and level by level.
+    #[command(after_help = TARGETS)]
+    Replay {
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// Where to run them.
+        #[arg(long, value_name = "TARGET", default_value = "sqlite", num_args = 1..)]
+        on: Vec<String>,
+        /// Levels to run at: `all`, or names. Without it the case's own level,
+        /// else the target's default.
+        #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1..)]
+        level: Vec<String>,
+        /// Write a Markdown report here as well.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Put case files into their canonical form.
+    Fmt {
+        /// Files to rewrite; - reads stdin and writes stdout.
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// Change nothing; exit 1 if a file is not in canonical form.
+        #[arg(long)]
+        check: bool,
+    },
+    /// List the servers that can be started here, and what fetch could add.
+    Servers,
+    /// Bring a server of a version into Isolde's cache.
+    Fetch {
+        /// Such as postgres@18, mariadb@11.4, mysql@8.0.33, turso@0.8.3, tidb@8.5.
+        #[arg(value_name = "ENGINE[@VERSION]", required = true)]
+        engines: Vec<String>,
+    },
+    /// Check that a driver program follows the protocol.
+    DriverCheck {
+        /// The driver's command line.
+        #[arg(value_name = "COMMAND", required = true, num_args = 1.., trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
+    /// Print completions for a shell.
+    Completions { shell: clap_complete::Shell },
+}

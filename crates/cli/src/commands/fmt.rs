@@ -1,0 +1,50 @@
+//! `isolde fmt`: case files in their one canonical form.
+
+use super::{Context, Outcome, read_file};
+use crate::exit_code::{ExitCode, Failure};
+use isolde_core::case;
+use std::path::{Path, PathBuf};
+
+pub fn run(context: &Context<'_>, files: &[PathBuf], check: bool) -> Outcome {
+    let mut worst = ExitCode::Fine;
+    let mut report = Vec::new();
+    for path in files {
+        let text = read_file(path)?;
+        let parsed = match case::parse(&text) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                context.console.error(&format!("{}: {error}", path.display()));
+                worst = worst.worse(ExitCode::BadInput);
+                continue;
+            }
+        };
+        let formatted = case::format(&parsed);
+        let changed = formatted != text;
+        if path == Path::new("-") && !check {
+            context.console.print(&formatted);
+            continue;
+        }
+        if changed && check {
+            worst = worst.worse(ExitCode::Violation);
+        } else if changed {
+            write_whole(path, &formatted)?;
+        }
+        report.push(serde_json::json!({"file": path, "changed": changed}));
+        if changed && !context.json {
+            let verb = if check { "would change" } else { "formatted" };
+            context.console.say(&format!("{verb} {}", path.display()));
+        }
+    }
+    if context.json {
+        context.console.print(&serde_json::json!({ "files": report }).to_string());
+    }
+    Ok(worst)
+}
+
+/// The old text stays until the new one is whole.
+fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let fresh = path.with_extension("case.new");
+    std::fs::write(&fresh, text)
+        .and_then(|()| std::fs::rename(&fresh, path))
+        .map_err(|e| Failure::new(ExitCode::BadInput, format!("cannot write {}: {e}", path.display())))
+}

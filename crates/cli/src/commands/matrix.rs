@@ -1,0 +1,261 @@
+//! `isolde matrix`: which anomalies each level of each target lets through.
+
+use super::{Context, Levels, Outcome, parse_levels};
+use crate::console::{Console, Style};
+use crate::exit_code::{ExitCode, Failure};
+use crate::scenarios;
+use crate::table::layout;
+use isolde_core::case::Case;
+use isolde_core::matrix::{self, Cell, Outcome as Shown};
+use isolde_core::transcript::transcript;
+use isolde_core::{Anomaly, History, Level};
+use isolde_engines::runner::{RunError, Runner};
+
+pub fn run(
+    context: &Context<'_>,
+    targets: &[String],
+    explain: Option<&str>,
+    levels: &[String],
+) -> Outcome {
+    let wish = explain.map(CellName::parse).transpose()?;
+    let levels = parse_levels(levels)?;
+    let parsed: Result<Vec<_>, _> = targets.iter().map(|t| context.parse_target(t)).collect();
+    let cases = scenarios::hermitage();
+    let mut cells = Vec::new();
+    let mut worst = ExitCode::Fine;
+    for target in parsed? {
+        let filled = context.open(&target).and_then(|mut runner| {
+            let chosen = chosen_levels(&runner, levels.as_ref());
+            fill(context, &mut runner, &cases, &chosen, wish.as_ref())
+        });
+        match filled {
+            Ok(found) => cells.extend(found),
+            Err(failure) if failure.code == ExitCode::Interrupted => {
+                worst = ExitCode::Interrupted;
+                break;
+            }
+            Err(failure) => {
+                context.console.error(&format!("{target}: {}", failure.message));
+                worst = worst.worse(failure.code);
+            }
+        }
+    }
+    if let Some(wish) = &wish
+        && cells.is_empty()
+        && worst == ExitCode::Fine
+    {
+        let message = format!("no cell matches {}", wish.text);
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    if context.json {
+        let version = env!("CARGO_PKG_VERSION");
+        let all = serde_json::json!({"isolde": version, "cells": cells});
+        context.console.print(&all.to_string());
+    } else if wish.is_none() && !cells.is_empty() {
+        context.console.print(&render(context.console, &cells));
+        context.console.say(&legend(context.console, &cells));
+    }
+    Ok(cells.iter().fold(worst, |worst, cell| worst.worse(code_of(cell))))
+}
+
+/// A level that lets through what its documentation rules out is a violation.
+fn code_of(cell: &Cell) -> ExitCode {
+    match cell.outcome {
+        Shown::Undecided => ExitCode::Undecided,
+        _ if broke_promise(cell) => ExitCode::Violation,
+        _ => ExitCode::Fine,
+    }
+}
+
+fn broke_promise(cell: &Cell) -> bool {
+    let happened = matches!(cell.outcome, Shown::Possible | Shown::ReadsOnly);
+    happened && cell.documented == Some(false)
+}
+
+fn chosen_levels(runner: &Runner, wanted: Option<&Levels>) -> Vec<Level> {
+    let known = runner.engine.profile().level_names();
+    match wanted {
+        Some(Levels::These(levels)) => known.into_iter().filter(|l| levels.contains(l)).collect(),
+        _ => known,
+    }
+}
+
+fn fill(
+    context: &Context<'_>,
+    runner: &mut Runner,
+    cases: &[Case],
+    levels: &[Level],
+    wish: Option<&CellName>,
+) -> Result<Vec<Cell>, Failure> {
+    let info = runner.engine.info().clone();
+    let mut cells = Vec::new();
+    for level in levels {
+        for anomaly in Anomaly::ALL {
+            if wish.is_some_and(|w| !w.matches(&info.engine, *level, anomaly)) {
+                continue;
+            }
+            context.console.progress(&format!("{} {level}: {anomaly}", info.target));
+            let mine: Vec<&Case> = cases.iter().filter(|c| c.anomaly == Some(anomaly)).collect();
+            let histories = histories(runner, &mine, *level)?;
+            let runs: Vec<(&Case, &History)> = mine.iter().copied().zip(&histories).collect();
+            let (outcome, how, decided_by) = matrix::decide(&runs);
+            let allows = runner.engine.profile().promise(*level).and_then(|p| p.allows.clone());
+            cells.push(Cell {
+                target: info.target.clone(),
+                engine: info.engine.clone(),
+                version: info.version.clone(),
+                level: *level,
+                anomaly,
+                outcome,
+                how,
+                case: mine[decided_by].id.clone(),
+                documented: allows.map(|a| a.contains(&anomaly)),
+            });
+            if wish.is_some() && !context.json {
+                context.console.end_progress();
+                explain(context.console, cells.last().expect("just pushed"), &runs, decided_by);
+            }
+        }
+    }
+    context.console.end_progress();
+    Ok(cells)
+}
+
+fn histories(runner: &mut Runner, cases: &[&Case], level: Level) -> Result<Vec<History>, Failure> {
+    let mut histories = Vec::new();
+    for case in cases {
+        match runner.run(case, Some(level)) {
+            Ok(history) => histories.push(history),
+            Err(RunError::Setup { sql, error, .. }) => {
+                let message = format!("the target rejects the setup `{sql}`: {error}");
+                return Err(Failure::new(ExitCode::Undecided, message));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(histories)
+}
+
+fn explain(console: &Console, cell: &Cell, runs: &[(&Case, &History)], decided_by: usize) {
+    let (case, history) = runs[decided_by];
+    let title = format!(
+        "{} {} at {}: {} is {} ({})",
+        cell.engine, cell.version, cell.level, cell.anomaly, cell.outcome.name(), cell.how
+    );
+    console.print(&console.paint(Style::Strong, &title));
+    console.print(&format!("{} — {}\n", case.id, case.title));
+    let about: Vec<String> = case.about.lines().map(|l| format!("  {l}")).collect();
+    console.print(&format!("{}\n", about.join("\n")));
+    console.print(&transcript(history));
+    let conditions: Vec<String> = case
+        .possible_when
+        .iter()
+        .map(|c| c.claims.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "))
+        .collect();
+    console.print(&format!("It would be possible when: {}.\n", conditions.join(";\n  or ")));
+}
+
+fn render(console: &Console, cells: &[Cell]) -> String {
+    let mut rows: Vec<Vec<String>> = vec![std::iter::once(String::new())
+        .chain(Anomaly::ALL.iter().map(ToString::to_string))
+        .collect()];
+    let mut looks: Vec<Vec<Option<&Cell>>> = vec![Vec::new()];
+    let mut at = 0;
+    let mut last_target = "";
+    while at < cells.len() {
+        let first = &cells[at];
+        if first.target != last_target {
+            let name = format!("{} {}", first.engine, first.version);
+            rows.push(vec![name]);
+            looks.push(Vec::new());
+            last_target = &first.target;
+        }
+        let row: Vec<&Cell> = cells[at..]
+            .iter()
+            .take_while(|c| c.target == first.target && c.level == first.level)
+            .collect();
+        at += row.len();
+        rows.push(
+            std::iter::once(format!("  {}", first.level)).chain(row.iter().map(|c| mark(c))).collect(),
+        );
+        looks.push(std::iter::once(None).chain(row.into_iter().map(Some)).collect());
+    }
+    layout(&rows, 60, &|r, c, text| match looks[r].get(c).copied().flatten() {
+        Some(cell) => console.paint(style(cell), text),
+        None if r == 0 || looks[r].is_empty() => console.paint(Style::Strong, text),
+        None => text.to_string(),
+    })
+}
+
+fn mark(cell: &Cell) -> String {
+    let sign = match cell.outcome {
+        Shown::Prevented => "✓",
+        Shown::Possible => "–",
+        Shown::ReadsOnly => "r",
+        Shown::Undecided => "?",
+    };
+    if broke_promise(cell) { format!("{sign}!") } else { sign.into() }
+}
+
+fn style(cell: &Cell) -> Style {
+    match cell.outcome {
+        _ if broke_promise(cell) => Style::Bad,
+        Shown::Prevented => Style::Good,
+        Shown::Possible => Style::Dim,
+        Shown::ReadsOnly | Shown::Undecided => Style::Doubt,
+    }
+}
+
+fn legend(console: &Console, cells: &[Cell]) -> String {
+    let mut text = String::from(
+        "\n✓ prevented   – possible   r reads only (SELECTs are safe, predicates of UPDATE and DELETE are not)",
+    );
+    if cells.iter().any(|c| c.outcome == Shown::Undecided) {
+        text.push_str("   ? undecided");
+    }
+    if cells.iter().any(broke_promise) {
+        text.push_str("\n! the documentation of the level rules it out");
+    }
+    text.push('\n');
+    for anomaly in Anomaly::ALL {
+        text.push_str(&console.paint(Style::Dim, &format!("{anomaly:9}{}", anomaly.meaning())));
+        text.push('\n');
+    }
+    if let Some(cell) = cells.iter().find(|c| c.outcome != Shown::Prevented).or(cells.first()) {
+        text.push_str(&format!(
+            "See why: isolde matrix {} --explain {}/{}\n",
+            cell.target,
+            cell.level.short(),
+            cell.anomaly
+        ));
+    }
+    text
+}
+
+/// `P4`, `RR/P4` or `postgres/RR/P4`.
+struct CellName {
+    text: String,
+    engine: Option<String>,
+    level: Option<Level>,
+    anomaly: Anomaly,
+}
+
+impl CellName {
+    fn parse(text: &str) -> Result<CellName, Failure> {
+        let usage = |e: String| Failure::new(ExitCode::Usage, e);
+        let mut parts: Vec<&str> = text.split('/').collect();
+        let anomaly = parts.pop().unwrap_or_default().parse().map_err(|e| usage(format!("{e}")))?;
+        let level = match parts.pop() {
+            Some(name) => Some(name.parse::<Level>().map_err(|e| usage(e.to_string()))?),
+            None => None,
+        };
+        let engine = (!parts.is_empty()).then(|| parts.join("/"));
+        Ok(CellName { text: text.into(), engine, level, anomaly })
+    }
+
+    fn matches(&self, engine: &str, level: Level, anomaly: Anomaly) -> bool {
+        self.anomaly == anomaly
+            && self.level.is_none_or(|l| l == level)
+            && self.engine.as_ref().is_none_or(|e| e == engine)
+    }
+}

@@ -1,0 +1,99 @@
+//! One file a command.
+
+mod driver_check;
+mod fetch;
+mod fmt;
+mod matrix;
+mod replay;
+mod servers;
+
+use crate::args::{Args, Command};
+use crate::console::Console;
+use crate::exit_code::{ExitCode, Failure};
+use clap::CommandFactory;
+use isolde_core::Level;
+use isolde_engines::engine::Engine;
+use isolde_engines::install::Cache;
+use isolde_engines::runner::Runner;
+use isolde_engines::target::{Options, Target};
+use std::path::Path;
+
+pub type Outcome = Result<ExitCode, Failure>;
+
+/// What every command is told.
+pub struct Context<'a> {
+    pub console: &'a Console,
+    pub json: bool,
+    pub options: Options,
+}
+
+pub fn run(args: Args, console: &Console) -> Outcome {
+    let options = Options { cache: Cache::open() };
+    let context = Context { console, json: args.json, options };
+    match args.command {
+        Command::Matrix { targets, explain, level } => {
+            matrix::run(&context, &targets, explain.as_deref(), &level)
+        }
+        Command::Replay { files, on, level, out } => {
+            replay::run(&context, &files, &on, &level, out.as_deref())
+        }
+        Command::Fmt { files, check } => fmt::run(&context, &files, check),
+        Command::Servers => servers::run(&context),
+        Command::Fetch { engines } => fetch::run(&context, &engines),
+        Command::DriverCheck { command } => driver_check::run(&context, &command),
+        Command::Completions { shell } => {
+            let mut command = Args::command();
+            clap_complete::generate(shell, &mut command, "isolde", &mut std::io::stdout());
+            Ok(ExitCode::Fine)
+        }
+    }
+}
+
+impl Context<'_> {
+    pub fn parse_target(&self, text: &str) -> Result<Target, Failure> {
+        Target::parse(text).map_err(|e| Failure::new(ExitCode::Usage, e))
+    }
+
+    /// Starts or connects to a target, ready to run cases.
+    pub fn open(&self, target: &Target) -> Result<Runner, Failure> {
+        self.console.progress(&format!("starting {target}"));
+        let engine: Box<dyn Engine> = target.open(&self.options)?;
+        self.console.end_progress();
+        let mut runner = Runner::new(engine);
+        runner.interrupted = crate::interrupt::asked;
+        Ok(runner)
+    }
+}
+
+/// The levels named on the command line; none when it names none.
+pub fn parse_levels(names: &[String]) -> Result<Option<Levels>, Failure> {
+    if names.is_empty() {
+        return Ok(None);
+    }
+    if names.iter().any(|n| n.eq_ignore_ascii_case("all")) {
+        return Ok(Some(Levels::All));
+    }
+    let levels: Result<Vec<Level>, _> = names.iter().map(|n| n.parse()).collect();
+    levels.map(|l| Some(Levels::These(l))).map_err(|e| Failure::new(ExitCode::Usage, e.to_string()))
+}
+
+#[derive(Clone, Debug)]
+pub enum Levels {
+    All,
+    These(Vec<Level>),
+}
+
+pub fn read_file(path: &Path) -> Result<String, Failure> {
+    let failed = |e: &dyn std::fmt::Display| {
+        Failure::new(ExitCode::BadInput, format!("cannot read {}: {e}", path.display()))
+    };
+    if path == Path::new("-") {
+        return std::io::read_to_string(std::io::stdin()).map_err(|e| failed(&e));
+    }
+    let bytes = std::fs::read(path).map_err(|e| failed(&e))?;
+    String::from_utf8(bytes).map_err(|e| {
+        let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|b| **b == b'\n').count() + 1;
+        failed(&format!("line {line} is not UTF-8"))
+    })
+}

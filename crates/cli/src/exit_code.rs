@@ -1,0 +1,86 @@
+//! The documented exit codes.
+
+use isolde_engines::engine::EngineError;
+use isolde_engines::runner::RunError;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExitCode {
+    Fine = 0,
+    /// A violation, or an expectation that was not met.
+    Violation = 1,
+    /// The command line makes no sense (clap uses the same number).
+    Usage = 2,
+    Undecided = 3,
+    /// A target could not be reached or did not start.
+    Unreachable = 4,
+    BadInput = 5,
+    Internal = 70,
+    /// Ended by Ctrl-C, as shells count it.
+    Interrupted = 130,
+}
+
+pub const TABLE: &str = "\
+Exit codes:
+  0    fine
+  1    a violation, or an expectation that was not met
+  2    the command line makes no sense
+  3    undecided
+  4    a target is unreachable or failed to start
+  5    a bad input file
+  70   an internal error: a defect of Isolde
+  130  ended by Ctrl-C";
+
+impl ExitCode {
+    /// Of two outcomes the one that a script should hear about. Trouble with
+    /// a target hides what it would have found, so it comes before findings.
+    pub fn worse(self, other: ExitCode) -> ExitCode {
+        let rank = |code: ExitCode| match code {
+            ExitCode::Fine => 0,
+            ExitCode::Undecided => 1,
+            ExitCode::Violation => 2,
+            ExitCode::Usage => 3,
+            ExitCode::Unreachable => 4,
+            ExitCode::BadInput => 5,
+            ExitCode::Interrupted => 6,
+            ExitCode::Internal => 7,
+        };
+        if rank(other) > rank(self) { other } else { self }
+    }
+}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> Self {
+        std::process::ExitCode::from(code as u8)
+    }
+}
+
+/// What ends a command, with the code that goes with it.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: ExitCode,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(code: ExitCode, message: impl Into<String>) -> Failure {
+        Failure { code, message: message.into() }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Failure {
+        Failure::new(ExitCode::Unreachable, error.to_string())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Failure {
+        let code = match &error {
+            RunError::Engine(_) => ExitCode::Unreachable,
+            RunError::Setup { .. } => ExitCode::BadInput,
+            RunError::NoSuchLevel { .. } | RunError::Level { .. } => ExitCode::Usage,
+            RunError::Interrupted => ExitCode::Interrupted,
+        };
+        Failure::new(code, error.to_string())
+    }
+}

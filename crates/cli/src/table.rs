@@ -1,0 +1,76 @@
+//! Text tables with columns as wide as they must be and cells that wrap.
+
+/// A cell's text and how to paint it once it is padded.
+pub type Paint<'a> = &'a dyn Fn(usize, usize, &str) -> String;
+
+/// Lays rows out in columns. No column is wider than `widest`; longer cells
+/// wrap at blanks. `paint` gets row, column and the padded text.
+pub fn layout(rows: &[Vec<String>], widest: usize, paint: Paint<'_>) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|r| r.get(column))
+            .flat_map(|cell| wrap(cell, widest))
+            .map(|line| line.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for (r, row) in rows.iter().enumerate() {
+        let cells: Vec<Vec<String>> = row.iter().map(|cell| wrap(cell, widest)).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(1);
+        for part in 0..height {
+            let mut line = String::new();
+            for (c, cell) in cells.iter().enumerate() {
+                let text = cell.get(part).map_or("", String::as_str);
+                let padding = " ".repeat(widths[c] - text.chars().count());
+                let last = c + 1 == cells.len();
+                line.push_str(&paint(r, c, text));
+                if !last {
+                    line.push_str(&padding);
+                    line.push_str("  ");
+                }
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn wrap(text: &str, widest: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for source in text.lines() {
+        let mut line = String::new();
+        for word in source.split_inclusive(' ') {
+            let fits = line.chars().count() + word.trim_end().chars().count() <= widest;
+            if !fits && !line.is_empty() {
+                lines.push(line.trim_end().to_string());
+                // Continued lines hang a little, so that a cell reads as one.
+                line = "  ".into();
+            }
+            line.push_str(word);
+        }
+        lines.push(line.trim_end().to_string());
+    }
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_long_cells_wrap_at_blanks() {
+        let rows = [
+            vec!["a".to_string(), "one two three".to_string(), "x".to_string()],
+            vec!["bbb".to_string(), "short".to_string(), "y".to_string()],
+        ];
+        let text = layout(&rows, 8, &|_, _, t| t.to_string());
+        assert_eq!(text, "a    one two  x\n       three\nbbb  short    y\n");
+    }
+}
