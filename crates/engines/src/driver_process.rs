@@ -143,9 +143,8 @@ impl DriverProcess {
 
     /// Waits until all that was sent unwatched is answered.
     pub fn settle(&self, patience: Duration) -> bool {
-        let settled = |state: &mut State| {
-            (state.unwatched.is_empty() || state.end.is_some()).then_some(())
-        };
+        let settled =
+            |state: &mut State| (state.unwatched.is_empty() || state.end.is_some()).then_some(());
         self.shared.wait_until(patience, settled).is_some()
     }
 
