@@ -127,6 +127,7 @@ fn a_driver_that_is_killed_in_mid_statement_is_lost_and_can_be_revived() {
     assert!(message.contains("killed"), "{message}");
     lost_message(&run(&mut *session, "select 1"));
     assert!(engine.control("select 1").is_err());
+    assert!(engine.log_tail().is_none(), "it had nothing to say");
 
     engine.revive().unwrap();
     assert!(engine.tables().unwrap().is_empty(), "it comes back empty");
@@ -332,6 +333,29 @@ fn a_write_conflict_in_turso_ends_the_transaction_at_once() {
         panic!()
     };
     assert_eq!(rows, [[Value::Int(11)], [Value::Int(20)]]);
+}
+
+/// Set ISOLDE_TEST_TURSO_OLD to a pyturso of 0.1 or 0.2, where ROLLBACK TO
+/// panics and the wheel turns a panic into an abort.
+#[test]
+fn an_engine_that_aborts_takes_nothing_with_it() {
+    let Some(python) = venv("ISOLDE_TEST_TURSO_OLD") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let command = shipped("turso", &python, folder.path(), "");
+    let mut engine = DriverEngine::start(&command, "turso").unwrap();
+    for _ in 0..2 {
+        engine.control("create table t (id integer primary key, v integer)").unwrap();
+        engine.control("insert into t values (1, 10)").unwrap();
+        engine.clear().unwrap();
+        assert!(engine.tables().unwrap().is_empty());
+    }
+    let mut session = engine.open().unwrap();
+    run(&mut *session, "begin");
+    let message = lost_message(&run(&mut *session, "rollback to s"));
+    assert!(message.contains("abort") && message.contains("panicked at"), "{message}");
+    assert!(engine.log_tail().unwrap().contains("panicked at"));
+    engine.revive().unwrap();
+    assert!(engine.tables().unwrap().is_empty());
 }
 
 #[test]
