@@ -6,7 +6,7 @@ use isolde_core::history::{ErrorClass, ErrorEffect};
 use isolde_engines::driver::{DriverCommand, DriverEngine};
 use isolde_engines::driver_check::{CheckResult, check};
 use isolde_engines::driver_programs::program;
-use isolde_engines::engine::{Engine, Outcome, Reply, Session, TxStatus};
+use isolde_engines::engine::{Engine, Outcome, Reply, Session, TxStatus, WaitState};
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -291,6 +291,57 @@ fn the_check_of_a_driver_that_does_nothing_finds_fault_and_ends() {
     let results = check(&broken(&folder, "sys.exit(3)"));
     assert_eq!(results.len(), 1, "nothing to check without a hello");
     assert!(detail(&results, "hello is well formed").contains("exited with code 3"));
+}
+
+/// The example, turned into a driver whose statements block.
+fn blocking(folder: &TempDir, waiting: &str) -> DriverCommand {
+    let text = program("sqlite3").unwrap().text;
+    let mut changed = text.to_string();
+    for (old, new) in [
+        ("sqlite3.connect(path, 0,", "sqlite3.connect(path, 60,"),
+        ("\"waiting\": \"retry\"", &format!("\"waiting\": \"{waiting}\"")),
+        ("\"can\": [\"cancel\"]", "\"can\": [\"cancel\", \"waiting\"]"),
+        (
+            "        answer(id, execute(connection, sql))",
+            "        running.add(connection)\n        reply = execute(connection, sql)\n        \
+             running.discard(connection)\n        answer(id, reply)",
+        ),
+        (
+            "    if kind == \"open\":",
+            "    if kind == \"waiting\":\n        who = [{\"session\": n} for n in \
+             request[\"sessions\"] if sessions[n][0] in running]\n        return answer(id, \
+             {\"reply\": \"waiting\", \"sessions\": who})\n    if kind == \"open\":",
+        ),
+        ("own, sessions = connect(), {}", "own, sessions, running = connect(), {}, set()"),
+    ] {
+        assert!(changed.contains(old), "the example has no {old}");
+        changed = changed.replace(old, new);
+    }
+    let path = folder.path().join(format!("{waiting}.py"));
+    std::fs::write(&path, changed).unwrap();
+    DriverCommand::new("python3", &[path.to_str().unwrap()])
+}
+
+#[test]
+fn a_driver_whose_statements_block_still_answers_everybody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    for waiting in ["probe", "timeout"] {
+        assert_all_ok(&check(&blocking(&folder, waiting)));
+    }
+    let results = check(&blocking(&folder, "never"));
+    let said = detail(&results, "a conflict shows as the profile says");
+    assert!(said.contains("the statement blocks"), "{said}");
+
+    let mut engine = DriverEngine::start(&blocking(&folder, "probe"), "driver:x").unwrap();
+    engine.control("create table t (id integer)").unwrap();
+    let (mut one, mut two) = (engine.open().unwrap(), engine.open().unwrap());
+    run(&mut *one, "begin immediate");
+    two.start("insert into t values (1)");
+    assert!(two.reply(Duration::from_millis(200)).is_none());
+    let states = engine.waiting(&[two.id(), one.id()]).unwrap();
+    assert_eq!(states, [WaitState::Waiting(vec![]), WaitState::Free]);
+    run(&mut *one, "rollback");
+    assert_eq!(two.reply(LIMIT).unwrap().outcome, Outcome::Affected(1));
 }
 
 /// The interpreter of a virtual environment, or a line that says why not.
