@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """An Isolde driver for Python's sqlite3, complete: the example of docs/driver-protocol.md.
 
-Each session is a connection with a thread of its own, so that a statement that
-takes long holds up neither the other sessions nor the reading of requests.
+Each session is a connection with a thread of its own, so that a long statement
+holds up neither the other sessions nor the reading of requests.
 """
 import json, os, queue, shutil, sqlite3, sys, tempfile, threading
 
 FOLDER = tempfile.mkdtemp(prefix="isolde-sqlite3-")
 HELLO = {
-    "reply": "hello", "protocol": 1, "name": "python-sqlite3", "version": sqlite3.sqlite_version,
-    "can": ["cancel"], "settings": {"journal_mode": "wal"},
+    "reply": "hello", "protocol": 1, "name": "python-sqlite3", "can": ["cancel"],
+    "version": sqlite3.sqlite_version, "settings": {"journal_mode": "wal"},
     "profile": {
         "levels": [{"level": "SERIALIZABLE", "by": "one writer at a time", "allows": []}],
         "default_level": "SERIALIZABLE", "waiting": "retry",
@@ -32,11 +32,9 @@ def connect():
     return connection
 
 def cell(value):
-    if isinstance(value, bytes):
-        return {"bytes": value.hex()}
-    if isinstance(value, float) and value - value != 0:  # JSON has no infinity
-        return {"float": str(value)}
-    return value
+    endless = isinstance(value, float) and value - value != 0  # JSON has no infinity
+    return ({"bytes": value.hex()} if isinstance(value, bytes)
+            else {"float": str(value)} if endless else value)
 
 def execute(connection, sql):
     try:
@@ -44,10 +42,9 @@ def execute(connection, sql):
         if cursor.description:
             rows = [[cell(value) for value in row] for row in cursor.fetchall()]
             reply = {"reply": "rows", "columns": [c[0] for c in cursor.description], "rows": rows}
-        elif cursor.rowcount >= 0:
-            reply = {"reply": "affected", "count": cursor.rowcount}
         else:
-            reply = {"reply": "ok"}
+            counted = {"reply": "affected", "count": cursor.rowcount}
+            reply = counted if cursor.rowcount >= 0 else {"reply": "ok"}
     except (sqlite3.Error, sqlite3.Warning) as e:
         code = getattr(e, "sqlite_errorname", type(e).__name__)  # the name: Python 3.11 and later
         kinds = {"SQLITE_BUSY_SNAPSHOT": "serialization", "SQLITE_INTERRUPT": "cancelled",
@@ -84,9 +81,9 @@ def handle(id, request):
     elif kind == "clear":
         for table in tables():
             own.execute('drop table "%s"' % table.replace('"', '""'))
-    answer(id, HELLO if kind == "hello" else {"reply": "tables", "tables": tables()}
-           if kind == "tables" else {"reply": "ok"} if kind in ("open", "cancel", "clear", "bye")
-           else error("request", f"unknown request {kind}"))
+    answer(id, {"reply": "ok"} if kind in ("open", "cancel", "clear", "bye") else
+           HELLO if kind == "hello" else {"reply": "tables", "tables": tables()}
+           if kind == "tables" else error("request", f"unknown request {kind}"))
     return kind == "bye"
 
 own, sessions = connect(), {}

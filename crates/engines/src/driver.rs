@@ -77,7 +77,8 @@ impl DriverEngine {
                 error.code, error.message
             )),
             other => EngineError::Lost(
-                self.process.violation(&format!("it answered `{request}` with {}", other.describe())),
+                self.process
+                    .violation(&format!("it answered `{request}` with {}", other.describe())),
             ),
         }
     }

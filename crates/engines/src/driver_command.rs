@@ -118,7 +118,8 @@ mod tests {
     #[test]
     fn a_command_is_split_as_a_shell_would() {
         let command =
-            DriverCommand::parse(r#"A=1 B='x y' python3 "my driver.py" --x='a b' \'q "" "#).unwrap();
+            DriverCommand::parse(r#"A=1 B='x y' python3 "my driver.py" --x='a b' \'q "" "#)
+                .unwrap();
         assert_eq!(command.program, "python3");
         assert_eq!(command.args, ["my driver.py", "--x=a b", "'q", ""]);
         assert_eq!(command.env, [("A".into(), "1".into()), ("B".into(), "x y".into())]);

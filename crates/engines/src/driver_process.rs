@@ -7,34 +7,37 @@
 //! a driver started from a short-lived worker would die with that worker.
 
 use crate::driver_command::DriverCommand;
+use crate::driver_end;
 use crate::driver_message::{Message, read_line};
 use crate::engine::{EngineError, EngineResult};
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use tempfile::NamedTempFile;
+use tempfile::TempDir;
 
 /// No result of a test is this long; a driver that prints without end is cut.
 const LONGEST_LINE: u64 = 256 << 20;
-const STDERR_TAIL: u64 = 4096;
 const LINE_SHOWN: usize = 300;
 
 pub struct DriverProcess {
     shared: Arc<Shared>,
     lines: Mutex<Sender<String>>,
+    /// The driver's TMPDIR: a killed driver cannot remove its own files.
+    _home: TempDir,
 }
 
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
-    stderr: NamedTempFile,
+    stderr: PathBuf,
 }
 
 #[derive(Default)]
@@ -60,12 +63,15 @@ impl DriverProcess {
         let unreachable = |what: &str, e: &dyn std::fmt::Display| {
             EngineError::Unreachable(format!("{what} `{command}`: {e}"))
         };
-        let stderr =
-            NamedTempFile::new().map_err(|e| unreachable("no file for the messages of", &e))?;
+        let home = tempfile::Builder::new().prefix("isolde-driver-").tempdir();
+        let home = home.map_err(|e| unreachable("no folder for", &e))?;
+        let stderr = home.path().join("stderr");
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), stderr });
         let (started, result) = mpsc::channel();
         let (lines, to_write) = mpsc::channel();
-        let (command_of_reader, shared_of_reader) = (command.clone(), Arc::clone(&shared));
+        let mut command_of_reader = command.clone();
+        command_of_reader.env.push(("TMPDIR".into(), home.path().display().to_string()));
+        let shared_of_reader = Arc::clone(&shared);
         let reader = move || match shared_of_reader.start(&command_of_reader) {
             Ok((stdin, stdout)) => {
                 let writer = thread::Builder::new().name("driver-writer".into());
@@ -80,7 +86,7 @@ impl DriverProcess {
             .spawn(reader)
             .map_err(|e| unreachable("no thread for", &e))?;
         match result.recv() {
-            Ok(Ok(())) => Ok(DriverProcess { shared, lines: Mutex::new(lines) }),
+            Ok(Ok(())) => Ok(DriverProcess { shared, lines: Mutex::new(lines), _home: home }),
             Ok(Err(error)) => Err(unreachable("cannot start", &error)),
             Err(error) => Err(unreachable("cannot start", &error)),
         }
@@ -143,9 +149,8 @@ impl DriverProcess {
 
     /// Waits until all that was sent unwatched is answered.
     pub fn settle(&self, patience: Duration) -> bool {
-        let settled = |state: &mut State| {
-            (state.unwatched.is_empty() || state.end.is_some()).then_some(())
-        };
+        let settled =
+            |state: &mut State| (state.unwatched.is_empty() || state.end.is_some()).then_some(());
         self.shared.wait_until(patience, settled).is_some()
     }
 
@@ -234,7 +239,7 @@ impl Shared {
     }
 
     fn start(&self, command: &DriverCommand) -> std::io::Result<(ChildStdin, ChildStdout)> {
-        let stderr = OpenOptions::new().append(true).open(self.stderr.path())?;
+        let stderr = OpenOptions::new().append(true).create(true).open(&self.stderr)?;
         let parent = std::process::id();
         let mut process = Command::new(&command.program);
         process
@@ -340,19 +345,8 @@ impl Shared {
     }
 
     fn tell_end(&self, status: Option<ExitStatus>) -> String {
-        let how = match status {
-            _ if self.lock().killed && status.is_some() => "was killed by Isolde".into(),
-            None => "closed its output without ending".into(),
-            Some(status) => match (status.signal(), status.code()) {
-                (Some(signal), _) => format!("ended by signal {signal} ({})", signal_name(signal)),
-                (None, Some(code)) => format!("exited with code {code}"),
-                (None, None) => format!("ended: {status}"),
-            },
-        };
-        match self.stderr_tail() {
-            Some(tail) => format!("the driver {how}; its last words: {}", last_lines(&tail)),
-            None => format!("the driver {how}"),
-        }
+        let killed = self.lock().killed && status.is_some();
+        driver_end::tell(status, killed, self.stderr_tail())
     }
 
     fn finish(&self, why: String) {
@@ -375,37 +369,11 @@ impl Shared {
     }
 
     fn stderr_tail(&self) -> Option<String> {
-        let mut file = File::open(self.stderr.path()).ok()?;
-        let length = file.metadata().ok()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(STDERR_TAIL))).ok()?;
-        let mut bytes = Vec::new();
-        file.take(STDERR_TAIL).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes).trim().to_string();
-        (!text.is_empty()).then_some(text)
+        driver_end::tail(&self.stderr)
     }
 }
 
 fn violation(why: &str, line: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&line[..line.len().min(LINE_SHOWN)]);
     format!("the driver broke the protocol: {why}; the line: {}", shown.trim_end())
-}
-
-/// Enough of stderr for a message on a few lines; the log has the rest.
-fn last_lines(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(3)..].join(" | ")
-}
-
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        libc::SIGABRT => "abort",
-        libc::SIGSEGV => "segmentation fault",
-        libc::SIGBUS => "bus error",
-        libc::SIGILL => "illegal instruction",
-        libc::SIGFPE => "arithmetic error",
-        libc::SIGKILL => "kill",
-        libc::SIGTERM => "terminate",
-        libc::SIGTRAP => "trap",
-        _ => "see signal(7)",
-    }
 }
