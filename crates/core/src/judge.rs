@@ -67,9 +67,9 @@ fn step_holds(expected: &Expected, history: &History, step: usize) -> Result<(),
             matches!(outcome.reply, Some(What::Rows { .. } | What::Affected { .. } | What::Done))
         }
         Expected::Error(code) => match outcome.reply.and_then(What::error) {
-            Some(error) => code
-                .as_ref()
-                .is_none_or(|c| *c == error.code || error.sqlstate.as_ref() == Some(c)),
+            Some(error) => {
+                code.as_ref().is_none_or(|c| *c == error.code || error.sqlstate.as_ref() == Some(c))
+            }
             None => false,
         },
         Expected::Affects(n) => {

@@ -109,8 +109,8 @@ fn next_piece(text: &str) -> Option<Piece> {
     if text.starts_with("--") {
         return whole(text.find('\n').unwrap_or(text.len()));
     }
-    if text.starts_with("/*") {
-        let close = text[2..].find("*/");
+    if let Some(inside) = text.strip_prefix("/*") {
+        let close = inside.find("*/");
         return Some(Piece {
             len: close.map_or(text.len(), |i| i + 4),
             word: false,

@@ -9,9 +9,9 @@ use crate::mysql_wire::MySqlSession;
 use crate::server::{PrivateServer, Recipe, program};
 use crate::target::{Named, Options, Target};
 use crate::url::ServerUrl;
+use isolde_core::Level;
 use isolde_core::history::ErrorEffect;
 use isolde_core::profile::{Ddl, Profile, Promise, Waiting};
-use isolde_core::Level;
 use std::path::Path;
 use std::process::Command;
 
@@ -39,7 +39,12 @@ pub fn profile() -> Profile {
 }
 
 fn flavour(_: &mut MySqlSession, _: Option<&str>) -> EngineResult<Flavour> {
-    Ok(Flavour { engine: "dolt".into(), profile: profile(), view: View::Nothing, greeting: Vec::new() })
+    Ok(Flavour {
+        engine: "dolt".into(),
+        profile: profile(),
+        view: View::Nothing,
+        greeting: Vec::new(),
+    })
 }
 
 pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
@@ -66,10 +71,15 @@ fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
         command.arg(format!("--socket={}", folder.join("s").display()));
         command
     };
-    let recipe = Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
+    let recipe =
+        Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
     let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
-        let place =
-            Place { host: "127.0.0.1".into(), port: server.port, user: "root".into(), password: None };
+        let place = Place {
+            host: "127.0.0.1".into(),
+            port: server.port,
+            user: "root".into(),
+            password: None,
+        };
         let control = check_ours(server, &place, "select @@datadir")?;
         Ok((place, control))
     })?;

@@ -47,7 +47,8 @@ pub fn state_waits(rows: &[Row]) -> Vec<SessionId> {
 fn is_lock_state(state: &str) -> bool {
     let state = state.to_ascii_lowercase();
     state == "user lock"
-        || (state.starts_with("waiting for ") && (state.contains("lock") || state.contains("flush")))
+        || (state.starts_with("waiting for ")
+            && (state.contains("lock") || state.contains("flush")))
 }
 
 pub fn number(value: &Value) -> Option<u64> {

@@ -35,10 +35,15 @@ pub fn common_errors() -> Vec<ErrorRule> {
         rule("1927", ErrorClass::Lost, ErrorEffect::Lost),
         rule("4031", ErrorClass::Lost, ErrorEffect::Lost),
     ];
-    for code in ["1062", "1048", "1364", "1406", "1451", "1452", "1216", "1217", "3819", "4025", "1264"] {
+    for code in
+        ["1062", "1048", "1364", "1406", "1451", "1452", "1216", "1217", "3819", "4025", "1264"]
+    {
         rules.push(rule(code, ErrorClass::Constraint, statement));
     }
-    for code in ["1064", "1146", "1054", "1305", "1235", "1149", "1049", "1091", "1050", "1051", "1061", "1093", "8048"] {
+    for code in [
+        "1064", "1146", "1054", "1305", "1235", "1149", "1049", "1091", "1050", "1051", "1061",
+        "1093", "8048",
+    ] {
         rules.push(rule(code, ErrorClass::Rejected, statement));
     }
     rules
@@ -56,7 +61,11 @@ fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
                 "dirty reads",
                 &[G1a, G1b, G1c, Otv, Pmp, P4, GSingle, G2Item, G2],
             ),
-            promise(Level::ReadCommitted, "a snapshot a statement", &[Pmp, P4, GSingle, G2Item, G2]),
+            promise(
+                Level::ReadCommitted,
+                "a snapshot a statement",
+                &[Pmp, P4, GSingle, G2Item, G2],
+            ),
             promise(Level::RepeatableRead, by, repeatable),
             promise(Level::Serializable, "two-phase locking", &[]),
         ],
@@ -375,7 +384,9 @@ impl Engine for MySqlEngine {
             ))?;
             let thread = thread.first().and_then(|r| r.first()).and_then(innodb::number);
             let thread = thread.ok_or_else(|| {
-                EngineError::Refused("performance_schema is off; Isolde needs it to see waits".into())
+                EngineError::Refused(
+                    "performance_schema is off; Isolde needs it to see waits".into(),
+                )
             })?;
             self.threads.insert(thread, id);
         }
@@ -439,7 +450,8 @@ impl Engine for MySqlEngine {
         let rows = self.rows("show full tables")?;
         let mut drops: Vec<String> = Vec::new();
         for row in &rows {
-            let (Some(Value::Text(name)), Some(Value::Text(kind))) = (row.first(), row.get(1)) else {
+            let (Some(Value::Text(name)), Some(Value::Text(kind))) = (row.first(), row.get(1))
+            else {
                 continue;
             };
             let what = match kind.as_str() {
@@ -452,7 +464,8 @@ impl Engine for MySqlEngine {
         if drops.is_empty() {
             return Ok(());
         }
-        let batch = format!("set foreign_key_checks = 0; {}; set foreign_key_checks = 1", drops.join("; "));
+        let batch =
+            format!("set foreign_key_checks = 0; {}; set foreign_key_checks = 1", drops.join("; "));
         match self.control(&batch)? {
             Outcome::Error(error) => Err(EngineError::Refused(format!("{batch}: {error}"))),
             _ => Ok(()),

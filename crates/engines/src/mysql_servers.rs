@@ -39,7 +39,8 @@ pub fn start(install: &Install, cache: &Cache, mode: Option<&str>) -> EngineResu
         };
         command
     };
-    let recipe = Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
+    let recipe =
+        Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
     let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
         let place = Place {
             host: "127.0.0.1".into(),
@@ -98,11 +99,12 @@ fn base_arguments(install: &Install) -> Vec<String> {
         return Vec::new();
     }
     let share = install.basedir.join("share");
-    let messages = [share.join("english"), share.join("mysql/english"), share.join("mariadb/english")]
-        .into_iter()
-        .find(|p| p.exists())
-        .and_then(|p| p.parent().map(Path::to_path_buf))
-        .unwrap_or(share);
+    let messages =
+        [share.join("english"), share.join("mysql/english"), share.join("mariadb/english")]
+            .into_iter()
+            .find(|p| p.exists())
+            .and_then(|p| p.parent().map(Path::to_path_buf))
+            .unwrap_or(share);
     vec![
         format!("--basedir={}", install.basedir.display()),
         format!("--lc-messages-dir={}", messages.display()),
@@ -139,11 +141,16 @@ const MYSQL_ARGUMENTS: [&str; 11] = [
 
 fn maria_init(install: &Install, data: &Path) -> Command {
     let base = &install.basedir;
-    let script = ["bin/mariadb-install-db", "scripts/mariadb-install-db", "bin/mysql_install_db", "scripts/mysql_install_db"]
-        .iter()
-        .map(|s| base.join(s))
-        .find(|p| p.exists())
-        .unwrap_or_else(|| base.join("bin/mariadb-install-db"));
+    let script = [
+        "bin/mariadb-install-db",
+        "scripts/mariadb-install-db",
+        "bin/mysql_install_db",
+        "scripts/mysql_install_db",
+    ]
+    .iter()
+    .map(|s| base.join(s))
+    .find(|p| p.exists())
+    .unwrap_or_else(|| base.join("bin/mariadb-install-db"));
     // A shell script: it finds the server below --basedir by itself.
     let mut command = program(&Install { launcher: Vec::new(), ..install.clone() }, &script);
     command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));

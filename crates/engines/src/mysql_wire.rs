@@ -54,9 +54,17 @@ pub struct MySqlSession {
 /// The next packet of a reply.
 enum Expects {
     Header,
-    Columns { left: u64, columns: Vec<Column> },
-    EndOfColumns { columns: Vec<Column> },
-    Rows { columns: Vec<Column>, rows: Vec<Vec<Value>> },
+    Columns {
+        left: u64,
+        columns: Vec<Column>,
+    },
+    EndOfColumns {
+        columns: Vec<Column>,
+    },
+    Rows {
+        columns: Vec<Column>,
+        rows: Vec<Vec<Value>>,
+    },
     /// The ping behind an error.
     Status,
 }
@@ -121,9 +129,8 @@ impl MySqlSession {
         let plugin = hello.auth_plugin().unwrap_or(AuthPlugin::MysqlNativePassword).into_owned();
         let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("login: {e}"));
         let mut procedure = plugin.init().map_err(|e| bad(&e))?;
-        let answer = procedure
-            .run(LoginContext { password, nonce: &nonce }, &nonce)
-            .map_err(|e| bad(&e))?;
+        let answer =
+            procedure.run(LoginContext { password, nonce: &nonce }, &nonce).map_err(|e| bad(&e))?;
         let wanted = CapabilityFlags::CLIENT_PROTOCOL_41
             | CapabilityFlags::CLIENT_LONG_PASSWORD
             | CapabilityFlags::CLIENT_TRANSACTIONS
@@ -211,7 +218,10 @@ impl MySqlSession {
     fn read_some(&mut self) -> io::Result<()> {
         let mut chunk = [0u8; 16384];
         match self.stream.read(&mut chunk)? {
-            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
+            0 => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the server closed the connection",
+            )),
             n => {
                 self.incoming.extend_from_slice(&chunk[..n]);
                 Ok(())
@@ -234,9 +244,8 @@ impl MySqlSession {
         let mut at = self.read_to;
         loop {
             let header = self.incoming.get(at..at + 4)?;
-            let length = usize::from(header[0])
-                | usize::from(header[1]) << 8
-                | usize::from(header[2]) << 16;
+            let length =
+                usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
             let sequence = header[3];
             payload.extend_from_slice(self.incoming.get(at + 4..at + 4 + length)?);
             at += 4 + length;
@@ -476,8 +485,14 @@ fn value(column: &Column, bytes: &[u8]) -> Value {
         }
         MYSQL_TYPE_DECIMAL | MYSQL_TYPE_NEWDECIMAL => Value::Decimal(text()),
         MYSQL_TYPE_BIT => Value::Bytes(bytes.to_vec()),
-        MYSQL_TYPE_TINY_BLOB | MYSQL_TYPE_MEDIUM_BLOB | MYSQL_TYPE_LONG_BLOB | MYSQL_TYPE_BLOB
-        | MYSQL_TYPE_STRING | MYSQL_TYPE_VAR_STRING | MYSQL_TYPE_VARCHAR | MYSQL_TYPE_GEOMETRY
+        MYSQL_TYPE_TINY_BLOB
+        | MYSQL_TYPE_MEDIUM_BLOB
+        | MYSQL_TYPE_LONG_BLOB
+        | MYSQL_TYPE_BLOB
+        | MYSQL_TYPE_STRING
+        | MYSQL_TYPE_VAR_STRING
+        | MYSQL_TYPE_VARCHAR
+        | MYSQL_TYPE_GEOMETRY
             if column.character_set() == BINARY_CHARSET =>
         {
             Value::Bytes(bytes.to_vec())

@@ -55,7 +55,8 @@ struct Partial {
 impl PgSession {
     pub fn connect(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<PgSession> {
         let place = format!("{}:{}", login.host, login.port);
-        let unreachable = |e: &dyn std::fmt::Display| EngineError::Unreachable(format!("{place}: {e}"));
+        let unreachable =
+            |e: &dyn std::fmt::Display| EngineError::Unreachable(format!("{place}: {e}"));
         let stream = connect_tcp(login.host, login.port).map_err(|e| unreachable(&e))?;
         let mut session = PgSession {
             stream,
@@ -141,7 +142,10 @@ impl PgSession {
     fn read_some(&mut self) -> io::Result<()> {
         let mut chunk = [0u8; 8192];
         match self.stream.read(&mut chunk)? {
-            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
+            0 => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the server closed the connection",
+            )),
             n => {
                 self.incoming.extend_from_slice(&chunk[..n]);
                 Ok(())
@@ -182,7 +186,9 @@ impl PgSession {
                 self.partial.rows.push(row);
             }
             Message::CommandComplete(body) => self.partial.tag = body.tag()?.to_string(),
-            Message::ErrorResponse(body) => self.partial.error = Some(self.db_error(body.fields())?),
+            Message::ErrorResponse(body) => {
+                self.partial.error = Some(self.db_error(body.fields())?)
+            }
             Message::NoticeResponse(body) => self.heed_notice(body.fields())?,
             Message::CopyInResponse(_) => {
                 self.write(|out| frontend::copy_fail("Isolde sends no data", out))?;
@@ -206,8 +212,8 @@ impl PgSession {
             }
         }
         if log {
-            self.waits = (self.waits || text.contains("still waiting for"))
-                && !text.contains(" acquired ");
+            self.waits =
+                (self.waits || text.contains("still waiting for")) && !text.contains(" acquired ");
         }
         Ok(())
     }
@@ -218,7 +224,9 @@ impl PgSession {
         let rolled_back = partial.tag == "ROLLBACK";
         let outcome = match partial.error {
             Some(error) => Outcome::Error(error),
-            None if partial.is_rows => Outcome::Rows { columns: partial.columns, rows: partial.rows },
+            None if partial.is_rows => {
+                Outcome::Rows { columns: partial.columns, rows: partial.rows }
+            }
             None => outcome_of_tag(&partial.tag),
         };
         let status = match status {
@@ -342,7 +350,9 @@ fn value(oid: u32, text: &str) -> Value {
     const NUMERIC: u32 = 1700;
     match oid {
         BOOL => Value::Bool(text == "t"),
-        BYTEA => text.strip_prefix("\\x").and_then(unhex).map_or(Value::Text(text.into()), Value::Bytes),
+        BYTEA => {
+            text.strip_prefix("\\x").and_then(unhex).map_or(Value::Text(text.into()), Value::Bytes)
+        }
         NUMERIC => Value::Decimal(text.into()),
         oid if INTS.contains(&oid) => text.parse().map_or(Value::Text(text.into()), Value::Int),
         oid if FLOATS.contains(&oid) => text.parse().map_or(Value::Text(text.into()), Value::Float),

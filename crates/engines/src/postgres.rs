@@ -113,7 +113,14 @@ pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn En
     let place = private_place(server.port);
     let private = Private { server, install, cache: options.cache.clone() };
     let made = Postgres::new(
-        &target, profile, Flavour::Postgres, place, "isolde".into(), None, control, Some(private),
+        &target,
+        profile,
+        Flavour::Postgres,
+        place,
+        "isolde".into(),
+        None,
+        control,
+        Some(private),
     )?;
     Ok(Box::new(made))
 }
@@ -148,9 +155,8 @@ pub fn open_on_server(
         )));
     }
     let control = place.connect(&database, &profile)?;
-    let made = Postgres::new(
-        target, profile, flavour, place, database, Some(entrance), control, None,
-    )?;
+    let made =
+        Postgres::new(target, profile, flavour, place, database, Some(entrance), control, None)?;
     Ok(Box::new(made))
 }
 
@@ -177,7 +183,8 @@ fn start_server(
         }
         command
     };
-    let recipe = Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGQUIT };
+    let recipe =
+        Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGQUIT };
     PrivateServer::start(&recipe, cache, |server| {
         let place = private_place(server.port);
         let mut door = place.connect("postgres", profile)?;
@@ -450,7 +457,8 @@ impl Drop for Postgres {
                 self.database
             );
             let _ = run_to_end(&mut door, &others, CONTROL_LIMIT);
-            let _ = run_to_end(&mut door, &format!("drop database {}", self.database), CONTROL_LIMIT);
+            let _ =
+                run_to_end(&mut door, &format!("drop database {}", self.database), CONTROL_LIMIT);
         }
     }
 }

@@ -99,7 +99,9 @@ impl PrivateServer {
             std::thread::sleep(Duration::from_millis(20));
         }
         let tail = self.log_tail();
-        Err(EngineError::Unreachable(format!("{name} did not answer: {last}; its log ends:\n{tail}")))
+        Err(EngineError::Unreachable(format!(
+            "{name} did not answer: {last}; its log ends:\n{tail}"
+        )))
     }
 
     pub fn log_tail(&self) -> String {

@@ -29,11 +29,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    pub const ALL: [(&'static str, Mode); 3] = [
-        ("", Mode::RollbackJournal),
-        ("wal", Mode::Wal),
-        ("shared-cache", Mode::SharedCache),
-    ];
+    pub const ALL: [(&'static str, Mode); 3] =
+        [("", Mode::RollbackJournal), ("wal", Mode::Wal), ("shared-cache", Mode::SharedCache)];
 }
 
 pub fn profile(mode: Mode) -> Profile {
@@ -279,9 +276,7 @@ impl SqliteSession {
             running: AtomicBool::new(false),
         });
         let watched = Arc::clone(&clock);
-        connection
-            .progress_handler(100_000, Some(move || watched.passed()))
-            .map_err(failed)?;
+        connection.progress_handler(100_000, Some(move || watched.passed())).map_err(failed)?;
         Ok(SqliteSession { connection, id, profile: profile.clone(), reply: None, clock })
     }
 

@@ -245,9 +245,14 @@ mod tests {
 
     #[test]
     fn targets_are_names_urls_files_and_drivers() {
-        for text in
-            ["sqlite", "sqlite+wal", "postgres@18", "turso+mvcc@0.8.3", "driver:python3 d.py", "sqlite:/tmp/x.db"]
-        {
+        for text in [
+            "sqlite",
+            "sqlite+wal",
+            "postgres@18",
+            "turso+mvcc@0.8.3",
+            "driver:python3 d.py",
+            "sqlite:/tmp/x.db",
+        ] {
             assert_eq!(Target::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(Target::parse("postgresql://h/d").unwrap().to_string(), "postgres://h/d");

@@ -54,7 +54,10 @@ fn flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavo
     let engine = if optimistic { "tidb+optimistic" } else { "tidb" };
     let greeting = vec![
         "set session innodb_lock_wait_timeout = 3600".to_string(),
-        format!("set session tidb_txn_mode = '{}'", if optimistic { "optimistic" } else { "pessimistic" }),
+        format!(
+            "set session tidb_txn_mode = '{}'",
+            if optimistic { "optimistic" } else { "pessimistic" }
+        ),
     ];
     let profile = profile(optimistic);
     Ok(Flavour { engine: engine.into(), profile, view: View::TidbTrx, greeting })
@@ -95,10 +98,15 @@ fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
         command.env("HOME", folder);
         command
     };
-    let recipe = Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
+    let recipe =
+        Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
     let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
-        let place =
-            Place { host: "127.0.0.1".into(), port: server.port, user: "root".into(), password: None };
+        let place = Place {
+            host: "127.0.0.1".into(),
+            port: server.port,
+            user: "root".into(),
+            password: None,
+        };
         let control = first_connection(server, &place)?;
         Ok((place, control))
     })?;

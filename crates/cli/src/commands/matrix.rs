@@ -140,7 +140,12 @@ fn explain(console: &Console, cell: &Cell, runs: &[(&Case, &History)], decided_b
     let (case, history) = runs[decided_by];
     let title = format!(
         "{} {} at {}: {} is {} ({})",
-        cell.engine, cell.version, cell.level, cell.anomaly, cell.outcome.name(), cell.how
+        cell.engine,
+        cell.version,
+        cell.level,
+        cell.anomaly,
+        cell.outcome.name(),
+        cell.how
     );
     console.print(&console.paint(Style::Strong, &title));
     console.print(&format!("{} — {}\n", case.id, case.title));
@@ -156,9 +161,11 @@ fn explain(console: &Console, cell: &Cell, runs: &[(&Case, &History)], decided_b
 }
 
 fn render(console: &Console, cells: &[Cell]) -> String {
-    let mut rows: Vec<Vec<String>> = vec![std::iter::once(String::new())
-        .chain(Anomaly::ALL.iter().map(ToString::to_string))
-        .collect()];
+    let mut rows: Vec<Vec<String>> = vec![
+        std::iter::once(String::new())
+            .chain(Anomaly::ALL.iter().map(ToString::to_string))
+            .collect(),
+    ];
     let mut looks: Vec<Vec<Option<&Cell>>> = vec![Vec::new()];
     let mut at = 0;
     let mut last_target = "";
@@ -176,7 +183,9 @@ fn render(console: &Console, cells: &[Cell]) -> String {
             .collect();
         at += row.len();
         rows.push(
-            std::iter::once(format!("  {}", first.level)).chain(row.iter().map(|c| mark(c))).collect(),
+            std::iter::once(format!("  {}", first.level))
+                .chain(row.iter().map(|c| mark(c)))
+                .collect(),
         );
         looks.push(std::iter::once(None).chain(row.into_iter().map(Some)).collect());
     }

@@ -165,7 +165,9 @@ fn rows_of(played: &Played) -> Vec<(bool, Vec<String>)> {
         let cells: Vec<String> = played
             .runs
             .iter()
-            .map(|(h, _)| h.ending(session).map_or("no transaction", judge::ending_name).to_string())
+            .map(|(h, _)| {
+                h.ending(session).map_or("no transaction", judge::ending_name).to_string()
+            })
             .collect();
         let differ = differs(&cells);
         rows.push((differ, std::iter::once(format!("{session} ended")).chain(cells).collect()));
@@ -173,10 +175,13 @@ fn rows_of(played: &Played) -> Vec<(bool, Vec<String>)> {
     let finals = played.runs.iter().map(|(h, _)| h.final_state.len()).max().unwrap_or(0);
     for i in 0..finals {
         let state = |h: &History| match h.final_state.get(i) {
-            Some(f) => f.error.as_ref().map_or_else(|| show_rows(&f.rows), |e| format!("error {}", e.code)),
+            Some(f) => {
+                f.error.as_ref().map_or_else(|| show_rows(&f.rows), |e| format!("error {}", e.code))
+            }
             None => "not read".into(),
         };
-        let query = played.runs.iter().find_map(|(h, _)| h.final_state.get(i)).map(|f| f.query.clone());
+        let query =
+            played.runs.iter().find_map(|(h, _)| h.final_state.get(i)).map(|f| f.query.clone());
         let cells: Vec<String> = played.runs.iter().map(|(h, _)| state(h)).collect();
         let differ = differs(&cells);
         let title = format!("finally: {};", query.unwrap_or_default());
@@ -254,7 +259,11 @@ fn as_markdown(all: &[Played]) -> String {
         if !played.case.about.is_empty() {
             out.push_str(&format!("{}\n\n", played.case.about));
         }
-        out.push_str(&format!("On {}, by Isolde {}.\n\n", played.target, env!("CARGO_PKG_VERSION")));
+        out.push_str(&format!(
+            "On {}, by Isolde {}.\n\n",
+            played.target,
+            env!("CARGO_PKG_VERSION")
+        ));
         let levels: Vec<String> = played.runs.iter().map(|(h, _)| level_name(h)).collect();
         out.push_str(&format!("| | step | {} |\n", levels.join(" | ")));
         out.push_str(&format!("|---|---|{}\n", "---|".repeat(levels.len())));

@@ -46,7 +46,12 @@ pub fn run(context: &Context<'_>) -> Outcome {
     let mut rows = Vec::new();
     for offer in &fetchable {
         let name = format!("isolde fetch {}@…", offer.engine);
-        rows.push(vec![name, offer.versions.to_string(), format!("by {}", offer.client), offer.note.to_string()]);
+        rows.push(vec![
+            name,
+            offer.versions.to_string(),
+            format!("by {}", offer.client),
+            offer.note.to_string(),
+        ]);
     }
     console.print(&console.paint(Style::Strong, "Could be fetched:"));
     console.print(&indent(&layout(&rows, 56, &plain)));

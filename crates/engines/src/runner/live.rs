@@ -211,9 +211,12 @@ impl Run<'_> {
     ) {
         let failed_before = matches!(self.lives[who].tx, TxState::Failed(_));
         let error = reply.error();
-        // The engine wants the transaction gone but leaves the rollback to us.
-        let must_roll_back = error.is_some_and(|e| e.effect == ErrorEffect::RolledBack)
-            && after != TxStatus::Idle;
+        // The engine wants the transaction gone but leaves the rollback to us:
+        // a snapshot that is too old to write on never gets younger.
+        let hopeless = |e: &DbError| {
+            e.effect == ErrorEffect::RolledBack || e.class == ErrorClass::Serialization
+        };
+        let must_roll_back = error.is_some_and(hopeless) && after == TxStatus::Open;
         if must_roll_back {
             self.roll_back_victim(who, step, transaction, "the engine leaves no other way");
             return;

@@ -18,9 +18,7 @@ mod live;
 mod settle;
 
 use crate::engine::{Engine, EngineError, Outcome, Session};
-use isolde_core::history::{
-    DbError, Event, FinalRows, History, SentStep, TxEnd, What,
-};
+use isolde_core::history::{DbError, Event, FinalRows, History, SentStep, TxEnd, What};
 use isolde_core::profile::Waiting;
 use isolde_core::sql::{self, Kind};
 use isolde_core::value::compare_rows;
@@ -369,10 +367,8 @@ impl Run<'_> {
     }
 
     fn release_at_end(&mut self) -> Result<bool, RunError> {
-        let open = self
-            .lives
-            .iter()
-            .position(|l| matches!(l.tx, TxState::Open(_) | TxState::Failed(_)));
+        let open =
+            self.lives.iter().position(|l| matches!(l.tx, TxState::Open(_) | TxState::Failed(_)));
         let Some(who) = open else { return Ok(false) };
         self.roll_back(who, "the case left it open")?;
         Ok(true)

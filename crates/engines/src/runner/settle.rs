@@ -33,9 +33,8 @@ struct Finished {
 impl Run<'_> {
     /// True when a statement that waited has finished.
     pub(super) fn settle(&mut self, fresh: Option<usize>) -> Result<bool, RunError> {
-        let fresh_kind = fresh
-            .and_then(|who| self.lives[who].in_flight.as_ref())
-            .map(|f| sql::kind(&f.sql));
+        let fresh_kind =
+            fresh.and_then(|who| self.lives[who].in_flight.as_ref()).map(|f| sql::kind(&f.sql));
         let mut finished: Vec<Finished> = Vec::new();
         if let Some(who) = fresh
             && let Some(reply) = self.lives[who].session.reply(FIRST_PATIENCE)
