@@ -8,7 +8,12 @@ use crate::value::show_rows;
 /// What became of one step, on one line: `waits for s1, then 1 row`.
 pub fn summary(history: &History, step: usize) -> String {
     let outcome = history.outcome(step);
-    let result = outcome.reply.map(reply_text);
+    let result = match (outcome.reply, end_of(history, step)) {
+        // A COMMIT that answers but was a rollback must not read as "ok".
+        (Some(What::Done), Some(TxEnd::Committed)) => Some("committed".into()),
+        (Some(What::Done), Some(_)) => Some("rolled back".into()),
+        (reply, _) => reply.map(reply_text),
+    };
     if !outcome.waited {
         return result.unwrap_or_else(|| "not reached".into());
     }
@@ -21,6 +26,14 @@ pub fn summary(history: &History, step: usize) -> String {
         Some(text) => format!("{waits}, then {text}"),
         None => waits,
     }
+}
+
+/// How the transaction ended at this step, if one did.
+fn end_of(history: &History, step: usize) -> Option<TxEnd> {
+    history.events.iter().rev().find_map(|e| match e.what {
+        What::Ended { how, .. } if e.step == Some(step) => Some(how),
+        _ => None,
+    })
 }
 
 pub fn reply_text(what: &What) -> String {

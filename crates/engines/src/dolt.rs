@@ -3,8 +3,8 @@
 
 use crate::engine::*;
 use crate::install::{self, Install};
-use crate::mysql::{Flavour, MySqlEngine, Place, View, common_errors};
-use crate::mysql_servers::{Started, check_ours};
+use crate::mysql::{Flavour, MySqlEngine, View, common_errors};
+use crate::mysql_servers::{Started, check_port};
 use crate::mysql_wire::MySqlSession;
 use crate::server::{PrivateServer, Recipe, program};
 use crate::target::{Named, Options, Target};
@@ -44,6 +44,7 @@ fn flavour(_: &mut MySqlSession, _: Option<&str>) -> EngineResult<Flavour> {
         profile: profile(),
         view: View::Nothing,
         greeting: Vec::new(),
+        version_sql: "select dolt_version()",
     })
 }
 
@@ -73,15 +74,6 @@ fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
     };
     let recipe =
         Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
-    let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
-        let place = Place {
-            host: "127.0.0.1".into(),
-            port: server.port,
-            user: "root".into(),
-            password: None,
-        };
-        let control = check_ours(server, &place, "select @@datadir")?;
-        Ok((place, control))
-    })?;
+    let (server, (place, control)) = PrivateServer::start(&recipe, cache, check_port)?;
     Ok(Started { server, place, control })
 }

@@ -15,9 +15,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub const VERSION_SQL: &str = "select version()";
 pub const CONTROL_LIMIT: Duration = Duration::from_secs(60);
 /// Between two looks at a view that may be a moment late.
 const SECOND_LOOK: Duration = Duration::from_millis(4);
+/// How long InnoDB's tables of transactions and locks are served from a cache.
+const TABLE_CACHE: Duration = Duration::from_millis(105);
 
 /// Errors that MySQL and everything modelled on it share.
 pub fn common_errors() -> Vec<ErrorRule> {
@@ -96,6 +99,8 @@ pub fn mariadb_profile(snapshot: bool) -> Profile {
 pub enum View {
     DataLockWaits,
     InnodbStatus,
+    /// The same, of versions that leave out transactions which only read.
+    OldInnodbStatus,
     TidbTrx,
     Nothing,
 }
@@ -143,6 +148,8 @@ pub struct Flavour {
     pub view: View,
     /// Sent once on every new session.
     pub greeting: Vec<String>,
+    /// Asks for the version; not every server tells its own by `version()`.
+    pub version_sql: &'static str,
 }
 
 type Restart = Box<dyn Fn() -> EngineResult<Started> + Send>;
@@ -191,11 +198,25 @@ fn innodb_flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResul
         let setting = text_of(control, "select @@innodb_snapshot_isolation").unwrap_or_default();
         let profile = mariadb_profile(setting == "1");
         let engine = mode.map_or("mariadb".to_string(), |m| format!("mariadb+{m}"));
-        return Ok(Flavour { engine, profile, view: View::InnodbStatus, greeting: patience() });
+        let numbers = version_numbers(&version);
+        let view = if numbers < (10, 5) { View::OldInnodbStatus } else { View::InnodbStatus };
+        return Ok(Flavour {
+            engine,
+            profile,
+            view,
+            greeting: patience(),
+            version_sql: VERSION_SQL,
+        });
     }
-    let major: u32 = version.split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
-    let view = if major >= 8 { View::DataLockWaits } else { View::InnodbStatus };
-    Ok(Flavour { engine: "mysql".into(), profile: mysql_profile(), view, greeting: patience() })
+    let modern = version_numbers(&version) >= (8, 0);
+    let view = if modern { View::DataLockWaits } else { View::OldInnodbStatus };
+    Ok(Flavour {
+        engine: "mysql".into(),
+        profile: mysql_profile(),
+        view,
+        greeting: patience(),
+        version_sql: VERSION_SQL,
+    })
 }
 
 /// Only real deadlock detection should end a wait.
@@ -258,7 +279,7 @@ impl MySqlEngine {
         private: Option<(PrivateServer, Restart)>,
     ) -> EngineResult<MySqlEngine> {
         run_to_end(&mut control, &format!("use {database}"), CONTROL_LIMIT)?;
-        let full = text_of(&mut control, "select version()")?;
+        let full = text_of(&mut control, flavour.version_sql)?;
         let mut info = TargetInfo {
             target: target.into(),
             engine: flavour.engine.clone(),
@@ -308,6 +329,25 @@ impl MySqlEngine {
         waits
     }
 
+    /// Transactions that only read are missing from the old text when they
+    /// wait. A counter tells that somebody does; who it is stands in a table
+    /// that is made anew only when nobody has read it for 100 ms.
+    fn hidden_waits(&mut self, seen: usize) -> EngineResult<Vec<SessionId>> {
+        let counter = self.rows("show global status like 'Innodb_row_lock_current_waits'")?;
+        let waits = match counter.first().and_then(|r| r.get(1)) {
+            Some(Value::Text(text)) => text.parse().unwrap_or(0),
+            _ => 0,
+        };
+        if waits <= seen {
+            return Ok(Vec::new());
+        }
+        std::thread::sleep(TABLE_CACHE);
+        let rows = self.rows(
+            "select trx_mysql_thread_id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'",
+        )?;
+        Ok(rows.iter().filter_map(|r| r.first().and_then(innodb::number)).collect())
+    }
+
     fn innodb_status(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
         let rows = self.rows("show engine innodb status")?;
         let text = match rows.first().and_then(|r| r.last()) {
@@ -350,6 +390,12 @@ impl MySqlEngine {
         let second = ids(self.rows(sql)?);
         Ok(first.into_iter().filter(|id| second.contains(id)).map(|id| (id, Vec::new())).collect())
     }
+}
+
+fn version_numbers(version: &str) -> (u32, u32) {
+    let short = short_version(version);
+    let mut parts = short.split('.').map(|p| p.parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
 fn short_version(full: &str) -> String {
@@ -404,7 +450,7 @@ impl Engine for MySqlEngine {
     fn waiting(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<WaitState>> {
         let waits = match self.flavour.view {
             View::DataLockWaits => self.data_lock_waits()?,
-            View::InnodbStatus => self.innodb_status()?,
+            View::InnodbStatus | View::OldInnodbStatus => self.innodb_status()?,
             View::TidbTrx => self.tidb_waits()?,
             View::Nothing => Vec::new(),
         };
@@ -421,9 +467,12 @@ impl Engine for MySqlEngine {
             .filter(|(_, state)| **state == WaitState::Free)
             .map(|(s, _)| *s)
             .collect();
-        let innodb = matches!(self.flavour.view, View::DataLockWaits | View::InnodbStatus);
+        let innodb = !matches!(self.flavour.view, View::TidbTrx | View::Nothing);
         if innodb && !rest.is_empty() {
-            let above = self.upper_locks(&rest)?;
+            let mut above = self.upper_locks(&rest)?;
+            if above.is_empty() && self.flavour.view == View::OldInnodbStatus {
+                above = self.hidden_waits(waits.len())?;
+            }
             for (session, state) in sessions.iter().zip(&mut states) {
                 if above.contains(session) {
                     *state = WaitState::Waiting(Vec::new());

@@ -48,20 +48,16 @@ pub fn start(install: &Install, cache: &Cache, mode: Option<&str>) -> EngineResu
             user: "isolde".into(),
             password: None,
         };
-        let control = check_ours(server, &place, "select @@datadir")?;
+        let control = check_ours(server, &place)?;
         Ok((place, control))
     })?;
     Ok(Started { server, place, control })
 }
 
 /// Connects, and makes sure that the answering server is the one started.
-pub fn check_ours(
-    server: &PrivateServer,
-    place: &Place,
-    ask_for_data: &str,
-) -> EngineResult<MySqlSession> {
+fn check_ours(server: &PrivateServer, place: &Place) -> EngineResult<MySqlSession> {
     let mut control = place.connect(None, &Arc::new(mysql_profile()))?;
-    let reported = PathBuf::from(text_of(&mut control, ask_for_data)?);
+    let reported = PathBuf::from(text_of(&mut control, "select @@datadir")?);
     if reported != server.data {
         return Err(EngineError::Refused(format!(
             "port {} is answered by a server that Isolde did not start (its data is in {})",
@@ -69,9 +65,22 @@ pub fn check_ours(
             reported.display()
         )));
     }
-    let create = "create database if not exists isolde";
-    run_to_end(&mut control, create, CONTROL_LIMIT)?;
     Ok(control)
+}
+
+/// The same for servers that report no data directory.
+pub fn check_port(server: &PrivateServer) -> EngineResult<(Place, MySqlSession)> {
+    let place =
+        Place { host: "127.0.0.1".into(), port: server.port, user: "root".into(), password: None };
+    let mut control = place.connect(None, &Arc::new(mysql_profile()))?;
+    if !server.owns_its_port() {
+        return Err(EngineError::Refused(format!(
+            "port {} is answered by a server that Isolde did not start",
+            server.port
+        )));
+    }
+    run_to_end(&mut control, "create database if not exists isolde", CONTROL_LIMIT)?;
+    Ok((place, control))
 }
 
 fn write_init_file(data: &Path) -> PathBuf {

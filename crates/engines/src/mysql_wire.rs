@@ -398,7 +398,7 @@ impl Session for MySqlSession {
         let deadline = Instant::now() + patience;
         loop {
             match self.take_packets() {
-                Ok(Some(reply)) => return Some(settled(reply)),
+                Ok(Some(reply)) => return Some(reply),
                 Ok(None) => {}
                 Err(error) => return Some(self.lost(&error.to_string())),
             }
@@ -416,16 +416,6 @@ impl Session for MySqlSession {
             }
         }
     }
-}
-
-/// An error's effect is what the server says is left, not what a table says.
-fn settled(mut reply: Reply) -> Reply {
-    if let (Outcome::Error(error), Some(TxStatus::Open)) = (&mut reply.outcome, reply.tx)
-        && error.effect == ErrorEffect::RolledBack
-    {
-        error.effect = ErrorEffect::Statement;
-    }
-    reply
 }
 
 fn ok_packet(packet: &[u8]) -> (u64, u16) {

@@ -112,6 +112,20 @@ impl PrivateServer {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Whether the process that listens on the port is the one we started.
+    /// For servers that report no data directory of their own.
+    pub fn owns_its_port(&self) -> bool {
+        let sockets: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
+            .iter()
+            .filter_map(|path| fs::read_to_string(path).ok())
+            .flat_map(|table| listening_sockets(&table, self.port))
+            .collect();
+        let Ok(files) = fs::read_dir(format!("/proc/{}/fd", self.child.id())) else { return false };
+        files.flatten().filter_map(|file| fs::read_link(file.path()).ok()).any(|link| {
+            sockets.iter().any(|s| link.as_os_str() == format!("socket:[{s}]").as_str())
+        })
+    }
+
     /// Ends it as a crash would.
     pub fn kill(&mut self) {
         let _ = self.child.kill();
@@ -236,6 +250,22 @@ pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
+/// The sockets that listen on a port, from the kernel's table.
+fn listening_sockets(table: &str, port: u16) -> Vec<String> {
+    const LISTEN: &str = "0A";
+    table
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let (_, local_port) = fields.get(1)?.rsplit_once(':')?;
+            let ours =
+                u16::from_str_radix(local_port, 16) == Ok(port) && fields.get(3) == Some(&LISTEN);
+            ours.then(|| fields.get(9).map(|inode| inode.to_string())).flatten()
+        })
+        .collect()
+}
+
 pub fn tail(path: &Path, bytes: u64) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
@@ -280,4 +310,20 @@ pub fn spawn_guarded(mut command: Command, signal: i32) -> io::Result<Child> {
     let gone = || io::Error::other("the spawning thread is gone");
     spawner.send((command, answer)).map_err(|_| gone())?;
     reply.recv().map_err(|_| gone())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listening_socket_is_found_by_its_port() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let table = fs::read_to_string("/proc/net/tcp").unwrap();
+        assert_eq!(listening_sockets(&table, port).len(), 1);
+        drop(listener);
+        let table = fs::read_to_string("/proc/net/tcp").unwrap();
+        assert!(listening_sockets(&table, port).is_empty());
+    }
 }

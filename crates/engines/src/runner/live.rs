@@ -236,7 +236,8 @@ impl Run<'_> {
             TxStatus::Idle => {
                 let how = match (kind, error) {
                     (_, Some(_)) => TxEnd::Aborted,
-                    _ if failed_before || reply.commit_rolled_back => TxEnd::Aborted,
+                    _ if failed_before => TxEnd::Aborted,
+                    (Kind::Commit, _) if reply.commit_rolled_back => TxEnd::Aborted,
                     (Kind::Rollback, _) => TxEnd::RolledBack,
                     _ => TxEnd::Committed,
                 };

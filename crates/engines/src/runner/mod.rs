@@ -66,12 +66,20 @@ pub struct Runner {
     pub limits: Limits,
     /// Asked between statements; true ends the run.
     pub interrupted: fn() -> bool,
+    /// How long each wait took from sending the statement to knowing it.
+    pub wait_detection: Vec<Duration>,
     pool: Vec<Pooled>,
 }
 
 impl Runner {
     pub fn new(engine: Box<dyn Engine>) -> Runner {
-        Runner { engine, limits: Limits::default(), interrupted: || false, pool: Vec::new() }
+        Runner {
+            engine,
+            limits: Limits::default(),
+            interrupted: || false,
+            wait_detection: Vec::new(),
+            pool: Vec::new(),
+        }
     }
 
     /// Runs the case from its setup on an empty database.
@@ -93,6 +101,7 @@ impl Runner {
             lives,
             submitted: vec![false; case.steps.len()],
             history: empty_history(case, level),
+            wait_detection: &mut self.wait_detection,
             wait_counter: 0,
         };
         run.history.on = run.engine.info().clone();
@@ -211,6 +220,7 @@ struct Run<'a> {
     lives: Vec<Live>,
     submitted: Vec<bool>,
     history: History,
+    wait_detection: &'a mut Vec<Duration>,
     /// Orders the sessions by when they began to wait.
     wait_counter: usize,
 }

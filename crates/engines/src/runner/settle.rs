@@ -157,6 +157,7 @@ impl Run<'_> {
             let order = self.wait_counter;
             let in_flight = self.lives[*who].in_flight.as_mut().expect("it is outstanding");
             in_flight.waiting = Some(order);
+            self.wait_detection.push(in_flight.since.elapsed());
             let step = in_flight.step;
             self.event(*who, step, What::Waiting { on });
         }
