@@ -3,3 +3,4 @@
 pub mod engine;
 pub mod fetch;
 pub mod install;
+pub mod via;

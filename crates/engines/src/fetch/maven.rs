@@ -103,6 +103,7 @@ impl Artifact {
         let artifact = self.coordinates.rsplit(':').next().unwrap_or_default();
         let folder = self.folder(&repository).join(&offer.token);
         let file = folder.join(format!("{artifact}{name}.{}", self.packaging));
+        self.stand_in_pom(&folder, &offer.token).map_err(|error| FetchError::io(&folder, error))?;
         job.report.say(format!("mvn: downloading {} {}", self.coordinates, offer.token));
         get(&maven, &repository, &wanted, "mvn: downloading", &folder, job.report)?;
 
@@ -116,8 +117,6 @@ impl Artifact {
             }
             Inner::Tree { below, keep } => self.unpack_tree(&file, &job.stage, below, keep)?,
         }
-        // Unpacked it is there twice; Maven can bring it again.
-        fs::remove_dir_all(&folder).map_err(|error| FetchError::io(&folder, error))?;
         for bin in ["bin", "scripts"].map(|name| job.stage.join(name)) {
             if bin.is_dir() {
                 archive::make_executable(&bin).map_err(|error| FetchError::io(&bin, error))?;
@@ -126,7 +125,23 @@ impl Artifact {
         let mut layout = layout_of(&job.stage)?;
         let server = layout.server.clone();
         layout.env = libraries::complete(&server, job)?;
+        // Unpacked it is there twice, and Maven can bring it again.
+        fs::remove_dir_all(&folder).map_err(|error| FetchError::io(&folder, error))?;
         Ok(layout)
+    }
+
+    /// Maven reads an artifact's pom and all its parents even when it is to
+    /// ignore the dependencies, and some of these old poms name parents that
+    /// were never published. A pom of our own that says nothing stands in; the
+    /// archive itself is Maven's, checksum and all.
+    fn stand_in_pom(&self, folder: &Path, token: &str) -> std::io::Result<()> {
+        let (group, artifact) = self.coordinates.split_once(':').unwrap_or(("", self.coordinates));
+        fs::create_dir_all(folder)?;
+        let pom = format!(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId>\
+             <artifactId>{artifact}</artifactId><version>{token}</version></project>\n"
+        );
+        fs::write(folder.join(format!("{artifact}-{token}.pom")), pom)
     }
 
     fn unpack_tree(
@@ -141,7 +156,7 @@ impl Artifact {
                 Some(at) => &entry[at + below.len()..],
                 None => return false,
             };
-            keep.iter().any(|prefix| rest.starts_with(prefix) && rest != *prefix)
+            !rest.ends_with('/') && keep.iter().any(|prefix| rest.starts_with(prefix))
         };
         let raw = stage.join(".raw");
         let count = archive::unzip(file, &raw, &inside)?;
