@@ -108,14 +108,10 @@ impl Artifact {
         get(&maven, &repository, &wanted, "mvn: downloading", &folder, job.report)?;
 
         job.report.say(format!("unpacking {}", file.display()));
-        match &self.inner {
-            Inner::Tar(name) => {
-                archive::unzip(&file, &job.stage, &|entry| entry == *name)?;
-                let tar = job.stage.join(name);
-                archive::untar(job.report, &tar, &job.stage, 0)?;
-                fs::remove_file(&tar).map_err(|error| FetchError::io(&tar, error))?;
-            }
-            Inner::Tree { below, keep } => self.unpack_tree(&file, &job.stage, below, keep)?,
+        if let Err(error) = self.unpack_archive(&file, job) {
+            // A broken archive must not be found again next time.
+            let _ = fs::remove_dir_all(&folder);
+            return Err(error);
         }
         for bin in ["bin", "scripts"].map(|name| job.stage.join(name)) {
             if bin.is_dir() {
@@ -128,6 +124,18 @@ impl Artifact {
         // Unpacked it is there twice, and Maven can bring it again.
         fs::remove_dir_all(&folder).map_err(|error| FetchError::io(&folder, error))?;
         Ok(layout)
+    }
+
+    fn unpack_archive(&self, file: &Path, job: &mut Job) -> Result<(), FetchError> {
+        match &self.inner {
+            Inner::Tar(name) => {
+                archive::unzip(job.report, file, &job.stage, &|entry| entry == *name)?;
+                let tar = job.stage.join(name);
+                archive::untar(job.report, &tar, &job.stage, 0)?;
+                fs::remove_file(&tar).map_err(|error| FetchError::io(&tar, error))
+            }
+            Inner::Tree { below, keep } => unpack_tree(file, below, keep, job),
+        }
     }
 
     /// Maven reads an artifact's pom and all its parents even when it is to
@@ -143,44 +151,40 @@ impl Artifact {
         );
         fs::write(folder.join(format!("{artifact}-{token}.pom")), pom)
     }
+}
 
-    fn unpack_tree(
-        &self,
-        file: &Path,
-        stage: &Path,
-        below: &str,
-        keep: &[&str],
-    ) -> Result<(), FetchError> {
-        let inside = |entry: &str| -> bool {
-            let rest = match entry.find(below) {
-                Some(at) => &entry[at + below.len()..],
-                None => return false,
-            };
-            !rest.ends_with('/') && keep.iter().any(|prefix| rest.starts_with(prefix))
+/// Unpacks the kept part of a tree, without the folders above it.
+fn unpack_tree(file: &Path, below: &str, keep: &[&str], job: &mut Job) -> Result<(), FetchError> {
+    let inside = |entry: &str| -> bool {
+        let rest = match entry.find(below) {
+            Some(at) => &entry[at + below.len()..],
+            None => return false,
         };
-        let raw = stage.join(".raw");
-        let count = archive::unzip(file, &raw, &inside)?;
-        let io = |error| FetchError::io(&raw, error);
-        // Down to the folder that has bin in it.
-        let mut root = raw.clone();
-        while count > 0 && !root.join("bin").is_dir() {
-            let mut children = fs::read_dir(&root).map_err(io)?.flatten();
-            root = match (children.next(), children.next()) {
-                (Some(only), None) if only.path().is_dir() => only.path(),
-                _ => break,
-            };
-        }
-        if !root.join("bin").is_dir() {
-            return Err(FetchError::Unpack {
-                archive: file.to_path_buf(),
-                reason: "there is no server in it where the recipe looks".into(),
-            });
-        }
-        for child in fs::read_dir(&root).map_err(io)?.flatten() {
-            fs::rename(child.path(), stage.join(child.file_name())).map_err(io)?;
-        }
-        fs::remove_dir_all(&raw).map_err(io)
+        !rest.ends_with('/') && keep.iter().any(|prefix| rest.starts_with(prefix))
+    };
+    let stage = &job.stage;
+    let raw = stage.join(".raw");
+    let count = archive::unzip(job.report, file, &raw, &inside)?;
+    let io = |error| FetchError::io(&raw, error);
+    // Down to the folder that has bin in it.
+    let mut root = raw.clone();
+    while count > 0 && !root.join("bin").is_dir() {
+        let mut children = fs::read_dir(&root).map_err(io)?.flatten();
+        root = match (children.next(), children.next()) {
+            (Some(only), None) if only.path().is_dir() => only.path(),
+            _ => break,
+        };
     }
+    if !root.join("bin").is_dir() {
+        return Err(FetchError::Unpack {
+            archive: file.to_path_buf(),
+            reason: "there is no server in it where the recipe looks".into(),
+        });
+    }
+    for child in fs::read_dir(&root).map_err(io)?.flatten() {
+        fs::rename(child.path(), stage.join(child.file_name())).map_err(io)?;
+    }
+    fs::remove_dir_all(&raw).map_err(io)
 }
 
 /// What kind of server was unpacked, by its programs.
