@@ -56,7 +56,7 @@ impl Artifact {
         let repository = repository(cache)?;
         let wanted = format!("{}:LATEST:pom", self.coordinates);
         let folder = self.folder(&repository);
-        get(&maven, &repository, &wanted, "mvn: asking", &folder, report)?;
+        get(&maven, &repository, &wanted, "mvn: asking", &repository, report)?;
         let lists = fs::read_dir(&folder).map_err(|error| FetchError::io(&folder, error))?;
         let mut offers = Vec::new();
         for list in lists.flatten() {

@@ -195,7 +195,7 @@ fn resolve(
             Ok(offers) => offers,
             Err(error) => {
                 // Another source may do; if none does, the first error is told.
-                report.say(format!("{}: {}", recipe.source.client(), first_line(&error)));
+                report.say(format!("not from {}: {}", recipe.source.client(), first_line(&error)));
                 failure.get_or_insert(error);
                 continue;
             }

