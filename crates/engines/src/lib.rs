@@ -2,6 +2,7 @@
 //! runner, private servers and where they come from.
 
 pub mod cockroach;
+pub mod container;
 pub mod dolt;
 pub mod driver;
 pub mod driver_check;
@@ -31,3 +32,4 @@ pub mod sqlite;
 pub mod target;
 pub mod tidb;
 pub mod url;
+pub mod via;

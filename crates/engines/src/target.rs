@@ -7,6 +7,7 @@ use crate::driver_command::DriverCommand;
 use crate::engine::{Engine, EngineError, EngineResult};
 use crate::install::Cache;
 use crate::url::ServerUrl;
+use crate::via::Runtime;
 use crate::{cockroach, dolt, mysql, postgres, programs, sqlite, tidb};
 use std::fmt;
 use std::path::Path;
@@ -104,6 +105,8 @@ pub enum Target {
 
 pub struct Options {
     pub cache: Cache,
+    /// Start servers in containers instead of from the machine and the cache.
+    pub via: Option<Runtime>,
 }
 
 impl Target {
@@ -178,15 +181,16 @@ impl Target {
     pub fn open(&self, options: &Options) -> EngineResult<Box<dyn Engine>> {
         match self {
             Target::Named(named) => {
+                if let Some(runtime) = options.via
+                    && named.engine != "sqlite"
+                {
+                    return crate::container::open(runtime, named);
+                }
                 let entry = ENGINES.iter().find(|e| e.name == named.engine);
                 let entry = entry.expect("the parser knows only engines in the table");
                 (entry.open)(named, options)
             }
-            Target::Url(url) => {
-                let entry = ENGINES.iter().find(|e| e.name == url.scheme);
-                let open = entry.and_then(|e| e.by_url).expect("the parser has checked the scheme");
-                open(url, &self.to_string())
-            }
+            Target::Url(_) => self.open_as(&self.to_string()),
             Target::SqliteFile(file) => {
                 Ok(Box::new(sqlite::Sqlite::at(Path::new(file), &self.to_string())?))
             }
@@ -194,6 +198,20 @@ impl Target {
                 let command = DriverCommand::parse(command)?;
                 Ok(Box::new(DriverEngine::start(&command, &self.to_string())?))
             }
+        }
+    }
+}
+
+impl Target {
+    /// Connects to the server behind a URL, under the name that reports show.
+    pub fn open_as(&self, name: &str) -> EngineResult<Box<dyn Engine>> {
+        let Target::Url(url) = self else {
+            return Err(EngineError::Refused(format!("{self} is no URL")));
+        };
+        let entry = ENGINES.iter().find(|e| e.name == url.scheme);
+        match entry.and_then(|e| e.by_url) {
+            Some(open) => open(url, name),
+            None => Err(EngineError::Refused(format!("{} has no URLs", url.scheme))),
         }
     }
 }

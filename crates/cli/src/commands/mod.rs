@@ -7,7 +7,7 @@ mod matrix;
 mod replay;
 mod servers;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, Via};
 use crate::console::Console;
 use crate::exit_code::{ExitCode, Failure};
 use clap::CommandFactory;
@@ -16,6 +16,7 @@ use isolde_engines::engine::Engine;
 use isolde_engines::install::Cache;
 use isolde_engines::runner::Runner;
 use isolde_engines::target::{Options, Target};
+use isolde_engines::via::Runtime;
 use std::path::Path;
 
 pub type Outcome = Result<ExitCode, Failure>;
@@ -28,7 +29,11 @@ pub struct Context<'a> {
 }
 
 pub fn run(args: Args, console: &Console) -> Outcome {
-    let options = Options { cache: Cache::open() };
+    let via = args.via.map(|via| match via {
+        Via::Podman => Runtime::Podman,
+        Via::Docker => Runtime::Docker,
+    });
+    let options = Options { cache: Cache::open(), via };
     let context = Context { console, json: args.json, options };
     match args.command {
         Command::Matrix { targets, explain, level } => {

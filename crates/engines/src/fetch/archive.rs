@@ -9,6 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 const END_OF_DIRECTORY: u32 = 0x0605_4b50;
 const DIRECTORY_ENTRY: u32 = 0x0201_4b50;
@@ -28,15 +29,25 @@ struct Entry {
 
 /// Unpacks the entries whose name `keep` accepts, and answers how many.
 /// Every file's CRC is compared.
-pub fn unzip(zip: &Path, into: &Path, keep: &dyn Fn(&str) -> bool) -> Result<usize, FetchError> {
+pub fn unzip(
+    report: &mut Reporter,
+    zip: &Path,
+    into: &Path,
+    keep: &dyn Fn(&str) -> bool,
+) -> Result<usize, FetchError> {
     let broken = |reason: String| FetchError::Unpack { archive: zip.to_path_buf(), reason };
     let mut file = File::open(zip).map_err(|error| FetchError::io(zip, error))?;
     let entries = directory(&mut file).map_err(|error| broken(error.to_string()))?;
-    let mut count = 0;
+    let (mut count, mut written, mut told) = (0, 0, Instant::now());
     for entry in entries.iter().filter(|entry| keep(&entry.name)) {
         extract(&mut file, entry, into)
             .map_err(|error| broken(format!("{}: {error}", entry.name)))?;
         count += 1;
+        written += entry.size;
+        if told.elapsed() >= client::TICK {
+            told = Instant::now();
+            report.say(format!("unpacking: {count} files, {}", client::human(written)));
+        }
     }
     Ok(count)
 }
@@ -283,7 +294,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let archive = dir.path().join("a.zip");
         fs::write(&archive, bytes).unwrap();
-        let count = unzip(&archive, &dir.path().join("out"), keep);
+        let mut quiet = |_: &str| {};
+        let mut report = Reporter { progress: &mut quiet };
+        let count = unzip(&mut report, &archive, &dir.path().join("out"), keep);
         (dir, count)
     }
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How often a long step says that it is still going.
-const TICK: Duration = Duration::from_secs(3);
+pub const TICK: Duration = Duration::from_secs(3);
 /// How much of a client's output an error repeats.
 const TAIL_LINES: usize = 12;
 

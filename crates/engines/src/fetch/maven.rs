@@ -56,7 +56,7 @@ impl Artifact {
         let repository = repository(cache)?;
         let wanted = format!("{}:LATEST:pom", self.coordinates);
         let folder = self.folder(&repository);
-        get(&maven, &repository, &wanted, "mvn: asking", &folder, report)?;
+        get(&maven, &repository, &wanted, "mvn: asking", &repository, report)?;
         let lists = fs::read_dir(&folder).map_err(|error| FetchError::io(&folder, error))?;
         let mut offers = Vec::new();
         for list in lists.flatten() {
@@ -103,21 +103,16 @@ impl Artifact {
         let artifact = self.coordinates.rsplit(':').next().unwrap_or_default();
         let folder = self.folder(&repository).join(&offer.token);
         let file = folder.join(format!("{artifact}{name}.{}", self.packaging));
+        self.stand_in_pom(&folder, &offer.token).map_err(|error| FetchError::io(&folder, error))?;
         job.report.say(format!("mvn: downloading {} {}", self.coordinates, offer.token));
         get(&maven, &repository, &wanted, "mvn: downloading", &folder, job.report)?;
 
         job.report.say(format!("unpacking {}", file.display()));
-        match &self.inner {
-            Inner::Tar(name) => {
-                archive::unzip(&file, &job.stage, &|entry| entry == *name)?;
-                let tar = job.stage.join(name);
-                archive::untar(job.report, &tar, &job.stage, 0)?;
-                fs::remove_file(&tar).map_err(|error| FetchError::io(&tar, error))?;
-            }
-            Inner::Tree { below, keep } => self.unpack_tree(&file, &job.stage, below, keep)?,
+        if let Err(error) = self.unpack_archive(&file, job) {
+            // A broken archive must not be found again next time.
+            let _ = fs::remove_dir_all(&folder);
+            return Err(error);
         }
-        // Unpacked it is there twice; Maven can bring it again.
-        fs::remove_dir_all(&folder).map_err(|error| FetchError::io(&folder, error))?;
         for bin in ["bin", "scripts"].map(|name| job.stage.join(name)) {
             if bin.is_dir() {
                 archive::make_executable(&bin).map_err(|error| FetchError::io(&bin, error))?;
@@ -126,46 +121,70 @@ impl Artifact {
         let mut layout = layout_of(&job.stage)?;
         let server = layout.server.clone();
         layout.env = libraries::complete(&server, job)?;
+        // Unpacked it is there twice, and Maven can bring it again.
+        fs::remove_dir_all(&folder).map_err(|error| FetchError::io(&folder, error))?;
         Ok(layout)
     }
 
-    fn unpack_tree(
-        &self,
-        file: &Path,
-        stage: &Path,
-        below: &str,
-        keep: &[&str],
-    ) -> Result<(), FetchError> {
-        let inside = |entry: &str| -> bool {
-            let rest = match entry.find(below) {
-                Some(at) => &entry[at + below.len()..],
-                None => return false,
-            };
-            keep.iter().any(|prefix| rest.starts_with(prefix) && rest != *prefix)
-        };
-        let raw = stage.join(".raw");
-        let count = archive::unzip(file, &raw, &inside)?;
-        let io = |error| FetchError::io(&raw, error);
-        // Down to the folder that has bin in it.
-        let mut root = raw.clone();
-        while count > 0 && !root.join("bin").is_dir() {
-            let mut children = fs::read_dir(&root).map_err(io)?.flatten();
-            root = match (children.next(), children.next()) {
-                (Some(only), None) if only.path().is_dir() => only.path(),
-                _ => break,
-            };
+    fn unpack_archive(&self, file: &Path, job: &mut Job) -> Result<(), FetchError> {
+        match &self.inner {
+            Inner::Tar(name) => {
+                archive::unzip(job.report, file, &job.stage, &|entry| entry == *name)?;
+                let tar = job.stage.join(name);
+                archive::untar(job.report, &tar, &job.stage, 0)?;
+                fs::remove_file(&tar).map_err(|error| FetchError::io(&tar, error))
+            }
+            Inner::Tree { below, keep } => unpack_tree(file, below, keep, job),
         }
-        if !root.join("bin").is_dir() {
-            return Err(FetchError::Unpack {
-                archive: file.to_path_buf(),
-                reason: "there is no server in it where the recipe looks".into(),
-            });
-        }
-        for child in fs::read_dir(&root).map_err(io)?.flatten() {
-            fs::rename(child.path(), stage.join(child.file_name())).map_err(io)?;
-        }
-        fs::remove_dir_all(&raw).map_err(io)
     }
+
+    /// Maven reads an artifact's pom and all its parents even when it is to
+    /// ignore the dependencies, and some of these old poms name parents that
+    /// were never published. A pom of our own that says nothing stands in; the
+    /// archive itself is Maven's, checksum and all.
+    fn stand_in_pom(&self, folder: &Path, token: &str) -> std::io::Result<()> {
+        let (group, artifact) = self.coordinates.split_once(':').unwrap_or(("", self.coordinates));
+        fs::create_dir_all(folder)?;
+        let pom = format!(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>{group}</groupId>\
+             <artifactId>{artifact}</artifactId><version>{token}</version></project>\n"
+        );
+        fs::write(folder.join(format!("{artifact}-{token}.pom")), pom)
+    }
+}
+
+/// Unpacks the kept part of a tree, without the folders above it.
+fn unpack_tree(file: &Path, below: &str, keep: &[&str], job: &mut Job) -> Result<(), FetchError> {
+    let inside = |entry: &str| -> bool {
+        let rest = match entry.find(below) {
+            Some(at) => &entry[at + below.len()..],
+            None => return false,
+        };
+        !rest.ends_with('/') && keep.iter().any(|prefix| rest.starts_with(prefix))
+    };
+    let stage = &job.stage;
+    let raw = stage.join(".raw");
+    let count = archive::unzip(job.report, file, &raw, &inside)?;
+    let io = |error| FetchError::io(&raw, error);
+    // Down to the folder that has bin in it.
+    let mut root = raw.clone();
+    while count > 0 && !root.join("bin").is_dir() {
+        let mut children = fs::read_dir(&root).map_err(io)?.flatten();
+        root = match (children.next(), children.next()) {
+            (Some(only), None) if only.path().is_dir() => only.path(),
+            _ => break,
+        };
+    }
+    if !root.join("bin").is_dir() {
+        return Err(FetchError::Unpack {
+            archive: file.to_path_buf(),
+            reason: "there is no server in it where the recipe looks".into(),
+        });
+    }
+    for child in fs::read_dir(&root).map_err(io)?.flatten() {
+        fs::rename(child.path(), stage.join(child.file_name())).map_err(io)?;
+    }
+    fs::remove_dir_all(&raw).map_err(io)
 }
 
 /// What kind of server was unpacked, by its programs.

@@ -44,6 +44,11 @@ pub enum FetchError {
     )]
     UnknownVersion { engine: String, version: String, closest: Vec<String> },
     #[error(
+        "there are no {client} packages of {engine} for {platform}; \
+         use --via podman or --via docker"
+    )]
+    WrongPlatform { engine: String, client: String, platform: String },
+    #[error(
         "`{command}` failed:\n{tail}\nCheck that client's own settings (registry, proxy) and try again"
     )]
     ClientFailed { command: String, tail: String },
@@ -141,10 +146,8 @@ pub fn fetch(
         report.say(format!("{what} is in the cache"));
         return Ok(install);
     }
-    let stage = tempfile::Builder::new()
-        .prefix(".fetching-")
-        .tempdir_in(&folder)
-        .map_err(|error| FetchError::io(&folder, error))?;
+    let stage =
+        new_stage(&folder, &offer.version).map_err(|error| FetchError::io(&folder, error))?;
     let home = cache.home(engine, &offer.version);
     let mut job = Job { cache, report: &mut report, stage: stage.path().to_path_buf(), home };
     let layout = source.unpack(&offer, &mut job)?;
@@ -188,11 +191,11 @@ fn resolve(
     let mut failure = None;
     let mut offered: Vec<(&'static Source, Offer)> = Vec::new();
     for recipe in recipes {
-        let offers = match recipe.source.offers(cache, report) {
+        let offers = match recipe.offers(cache, report) {
             Ok(offers) => offers,
             Err(error) => {
                 // Another source may do; if none does, the first error is told.
-                report.say(format!("{}: {}", recipe.source.client(), first_line(&error)));
+                report.say(format!("not from {}: {}", recipe.source.client(), first_line(&error)));
                 failure.get_or_insert(error);
                 continue;
             }
@@ -256,6 +259,18 @@ fn cached_instead(
 
 fn first_line(error: &FetchError) -> String {
     error.to_string().lines().next().unwrap_or_default().to_string()
+}
+
+/// A folder to unpack into. Who holds the lock of a version may delete what a
+/// fetch of it left that was killed.
+fn new_stage(folder: &Path, version: &str) -> io::Result<tempfile::TempDir> {
+    let prefix = format!(".fetching-{version}-");
+    for entry in fs::read_dir(folder)?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    tempfile::Builder::new().prefix(&prefix).tempdir_in(folder)
 }
 
 /// Puts the stage in its final place, over what an interrupted fetch left.

@@ -15,8 +15,8 @@ pub struct Package {
 
 impl Package {
     pub fn offers(&self, report: &mut Reporter) -> Result<Vec<Offer>, FetchError> {
-        report.say(format!("npm: which versions of {} are there", self.name));
         let mut command = Command::new(client::require("npm")?);
+        report.say(format!("npm: which versions of {} are there", self.name));
         command.args(["view", self.name, "versions", "--json"]);
         let out = client::run(report, "npm: asking", &mut command, None)?;
         let tokens: Vec<String> = serde_json::from_str(&out).map_err(|error| {

@@ -17,8 +17,8 @@ pub struct Wheel {
 
 impl Wheel {
     pub fn offers(&self, report: &mut Reporter) -> Result<Vec<Offer>, FetchError> {
-        report.say(format!("pip: which versions of {} are there", self.name));
         let mut command = Command::new(interpreter()?);
+        report.say(format!("pip: which versions of {} are there", self.name));
         command.args(["-m", "pip", "index", "versions", self.name]);
         let out = client::run(report, "pip: asking", &mut command, None)?;
         // Oldest first, as the other sources do.

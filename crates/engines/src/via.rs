@@ -1,0 +1,225 @@
+//! `--via podman|docker`: a server in a container, from the engine's official
+//! image, where no other source has the version or the machine is no Linux.
+//!
+//! This module only builds the command line. It is tested as text: the
+//! machines that Isolde is developed on run no container engine, so none of
+//! these commands has been seen at work there. `tests` below says what is
+//! certain about them.
+//!
+//! The container listens on loopback only, has its data in memory, is deleted
+//! when it stops and has durability off, as every private server of Isolde
+//! has: what is tested is isolation, and a fsync per commit costs most of the
+//! time.
+
+use std::fmt;
+use std::str::FromStr;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runtime {
+    Podman,
+    Docker,
+}
+
+impl FromStr for Runtime {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Runtime, String> {
+        match name {
+            "podman" => Ok(Runtime::Podman),
+            "docker" => Ok(Runtime::Docker),
+            _ => Err(format!("{name} is no container engine Isolde knows: say podman or docker")),
+        }
+    }
+}
+
+impl fmt::Display for Runtime {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        out.write_str(match self {
+            Runtime::Podman => "podman",
+            Runtime::Docker => "docker",
+        })
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{engine} has no official image; --via works with {}", IMAGES.map(|i| i.engine).join(", "))]
+pub struct NoImage {
+    pub engine: String,
+}
+
+struct Image {
+    engine: &'static str,
+    /// Without a registry: which one is meant is for the runtime's own settings to say.
+    name: &'static str,
+    /// The port that the server listens on inside.
+    port: u16,
+    /// Where the data is; kept in memory.
+    data: &'static str,
+    env: &'static [&'static str],
+    /// Comes after the image: flags of the server.
+    server: &'static [&'static str],
+    /// What stands before a version in the image's tags.
+    tag_prefix: &'static str,
+}
+
+/// Lets root in without a password, from anywhere: the port is on loopback.
+const IMAGES: [Image; 6] = [
+    Image {
+        engine: "postgres",
+        name: "postgres",
+        port: 5432,
+        data: "/var/lib/postgresql",
+        env: &["POSTGRES_HOST_AUTH_METHOD=trust", "PGDATA=/var/lib/postgresql/isolde"],
+        server: &["-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off"],
+        tag_prefix: "",
+    },
+    Image {
+        engine: "mariadb",
+        name: "mariadb",
+        port: 3306,
+        data: "/var/lib/mysql",
+        // Images before 10.6.5 know only the older name.
+        env: &["MARIADB_ALLOW_EMPTY_ROOT_PASSWORD=1", "MYSQL_ALLOW_EMPTY_PASSWORD=1"],
+        server: INNODB_WITHOUT_DURABILITY,
+        tag_prefix: "",
+    },
+    Image {
+        engine: "mysql",
+        name: "mysql",
+        port: 3306,
+        data: "/var/lib/mysql",
+        env: &["MYSQL_ALLOW_EMPTY_PASSWORD=1", "MYSQL_ROOT_HOST=%"],
+        server: INNODB_WITHOUT_DURABILITY,
+        tag_prefix: "",
+    },
+    Image {
+        engine: "tidb",
+        name: "pingcap/tidb",
+        port: 4000,
+        data: "/isolde",
+        env: &[],
+        server: &["--store=unistore", "--path=/isolde/data", "--host=0.0.0.0", "-P", "4000"],
+        tag_prefix: "v",
+    },
+    Image {
+        engine: "dolt",
+        name: "dolthub/dolt-sql-server",
+        port: 3306,
+        data: "/var/lib/dolt",
+        env: &["DOLT_ROOT_HOST=%"],
+        server: &[],
+        tag_prefix: "",
+    },
+    Image {
+        engine: "cockroach",
+        name: "cockroachdb/cockroach",
+        port: 26257,
+        data: "/isolde",
+        env: &[],
+        server: &["start-single-node", "--insecure", "--store=type=mem,size=1GiB"],
+        tag_prefix: "v",
+    },
+];
+
+const INNODB_WITHOUT_DURABILITY: &[&str] =
+    &["--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--skip-log-bin"];
+
+/// The command that starts ENGINE@VERSION in the foreground as a container of
+/// this name, reachable on 127.0.0.1 at `host_port`. Without a version it is
+/// the tag `latest`.
+pub fn container_command(
+    runtime: Runtime,
+    engine: &str,
+    version: Option<&str>,
+    host_port: u16,
+    name: &str,
+) -> Result<Vec<String>, NoImage> {
+    let image = IMAGES
+        .iter()
+        .find(|image| image.engine == engine)
+        .ok_or_else(|| NoImage { engine: engine.to_string() })?;
+    let tag = version.map_or("latest".to_string(), |version| {
+        let bare = version.strip_prefix('v').unwrap_or(version);
+        format!("{}{bare}", image.tag_prefix)
+    });
+    let mut command: Vec<String> = vec![runtime.to_string(), "run".into(), "--rm".into()];
+    command.extend(["--name".into(), name.to_string()]);
+    command.extend(["--publish".into(), format!("127.0.0.1:{host_port}:{}", image.port)]);
+    // Writable for whichever user the image runs its server as.
+    command.extend(["--tmpfs".into(), format!("{}:rw,mode=1777", image.data)]);
+    for variable in image.env {
+        command.extend(["--env".into(), variable.to_string()]);
+    }
+    command.push(format!("{}:{tag}", image.name));
+    command.extend(image.server.iter().map(|flag| flag.to_string()));
+    Ok(command)
+}
+
+/// The command that ends what [`container_command`] began, data and all.
+pub fn stop_command(runtime: Runtime, name: &str) -> Vec<String> {
+    vec![runtime.to_string(), "rm".into(), "--force".into(), name.to_string()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(engine: &str, version: Option<&str>) -> String {
+        container_command(Runtime::Podman, engine, version, 40001, "isolde-1").unwrap().join(" ")
+    }
+
+    #[test]
+    fn postgres_is_reachable_on_loopback_only_and_does_not_sync() {
+        assert_eq!(
+            command("postgres", Some("18")),
+            "podman run --rm --name isolde-1 --publish 127.0.0.1:40001:5432 \
+             --tmpfs /var/lib/postgresql:rw,mode=1777 \
+             --env POSTGRES_HOST_AUTH_METHOD=trust --env PGDATA=/var/lib/postgresql/isolde \
+             postgres:18 \
+             -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
+        );
+    }
+
+    #[test]
+    fn mysql_and_mariadb_do_not_flush_at_commit() {
+        for engine in ["mysql", "mariadb"] {
+            let command = command(engine, Some("8.4"));
+            assert!(command.contains("--publish 127.0.0.1:40001:3306"));
+            assert!(command.contains(&format!(" {engine}:8.4 ")));
+            assert!(command.ends_with(
+                "--innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --skip-log-bin"
+            ));
+        }
+    }
+
+    #[test]
+    fn tags_have_the_prefix_that_the_image_uses() {
+        assert!(command("tidb", Some("8.5.3")).contains("pingcap/tidb:v8.5.3 "));
+        assert!(command("cockroach", Some("v25.2.1")).contains("cockroachdb/cockroach:v25.2.1 "));
+        assert!(command("dolt", None).ends_with("dolthub/dolt-sql-server:latest"));
+    }
+
+    #[test]
+    fn an_engine_without_an_image_is_told_which_have_one() {
+        let error = container_command(Runtime::Docker, "turso", None, 1, "x").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "turso has no official image; --via works with \
+             postgres, mariadb, mysql, tidb, dolt, cockroach"
+        );
+    }
+
+    #[test]
+    fn stopping_removes_the_container() {
+        assert_eq!(
+            stop_command(Runtime::Docker, "isolde-1").join(" "),
+            "docker rm --force isolde-1"
+        );
+    }
+
+    #[test]
+    fn only_podman_and_docker_are_runtimes() {
+        assert_eq!("podman".parse(), Ok(Runtime::Podman));
+        assert!("lxc".parse::<Runtime>().unwrap_err().contains("podman or docker"));
+    }
+}
