@@ -1,0 +1,122 @@
+//! The same case, server and schedule give the same history.
+
+mod support;
+
+use isolde_core::case::Case;
+use isolde_core::history::What;
+use isolde_core::transcript::transcript;
+use isolde_core::{History, Level};
+use support::{Dice, case, open, repeats};
+
+const CASES: u64 = 20;
+
+/// Transactions that lock rows in any order: plenty of waits and deadlocks.
+fn random_case(seed: u64) -> Case {
+    let mut dice = Dice(seed);
+    let sessions = 2 + dice.below(2);
+    let mut scripts: Vec<Vec<String>> = Vec::new();
+    for who in 0..sessions {
+        let mut script = vec!["begin".to_string()];
+        for _ in 0..2 + dice.below(2) {
+            let row = 1 + dice.below(3);
+            script.push(match dice.below(6) {
+                0 => format!("select * from t where id = {row} for update"),
+                1 => "select * from t".into(),
+                2 => format!("delete from t where id = {row}"),
+                3 => format!("insert into t values ({}, {who})", 3 + dice.below(3)),
+                _ => format!("update t set v = v * 10 + {who} where id = {row}"),
+            });
+        }
+        script.push("commit".into());
+        script.reverse();
+        scripts.push(script);
+    }
+    let mut text = String::from(
+        "case: again\nsetup:\n  create table t (id int primary key, v int);\n  insert into t values (1, 1), (2, 2), (3, 3);\n",
+    );
+    while scripts.iter().any(|s| !s.is_empty()) {
+        let who = dice.below(sessions) as usize;
+        if let Some(sql) = scripts[who].pop() {
+            text.push_str(&format!("s{}> {sql};\n", who + 1));
+        }
+    }
+    case(&text)
+}
+
+fn portable(case: &Case, target: &str) -> Case {
+    let mut case = case.clone();
+    if target.starts_with("sqlite") || target.starts_with("turso") {
+        for step in &mut case.steps {
+            step.sql = step.sql.replace(" for update", "");
+        }
+    }
+    case
+}
+
+fn always_the_same(target: &str, level: Level, times: usize) {
+    let Some(mut runner) = open(target) else { return };
+    let (mut waits, mut deadlocks, mut different) = (0, 0, Vec::new());
+    for seed in 0..CASES {
+        let case = portable(&random_case(seed), target);
+        let first = support::run(&mut runner, &case, Some(level));
+        let count =
+            |wanted: fn(&What) -> bool| first.events.iter().filter(|e| wanted(&e.what)).count();
+        waits += count(|w| matches!(w, What::Waiting { .. }));
+        deadlocks += count(|w| matches!(w, What::Error(_)));
+        for _ in 1..times {
+            let again = support::run(&mut runner, &case, Some(level));
+            if again != first {
+                different.push((seed, difference(&first, &again)));
+                break;
+            }
+        }
+    }
+    println!(
+        "{target} {level}: {CASES} cases, {times} times each, {waits} waits and {deadlocks} errors a round"
+    );
+    assert!(different.is_empty(), "{target} {level}: {different:#?}");
+    assert!(waits > 5, "{target}: the cases should wait");
+}
+
+fn difference(a: &History, b: &History) -> String {
+    format!("one time:\n{}\nanother time:\n{}", transcript(a), transcript(b))
+}
+
+#[test]
+fn sqlite_gives_the_same_history_every_time() {
+    let times = repeats("ISOLDE_REPEATS", 50);
+    always_the_same("sqlite", Level::Serializable, times);
+    always_the_same("sqlite+wal", Level::Serializable, times);
+}
+
+#[test]
+fn postgres_gives_the_same_history_every_time() {
+    let times = repeats("ISOLDE_REPEATS", 10);
+    always_the_same("postgres", Level::ReadCommitted, times);
+    always_the_same("postgres", Level::Serializable, times);
+}
+
+#[test]
+fn mariadb_gives_the_same_history_every_time() {
+    let times = repeats("ISOLDE_REPEATS", 10);
+    always_the_same("mariadb", Level::RepeatableRead, times);
+    always_the_same("mariadb", Level::Serializable, times);
+}
+
+#[test]
+fn fetched_servers_give_the_same_history_every_time() {
+    let times = repeats("ISOLDE_REPEATS", 5);
+    for (target, level) in [
+        ("mysql@9.7", Level::RepeatableRead),
+        ("mysql@8.0.33", Level::RepeatableRead),
+        ("mysql@5.7", Level::RepeatableRead),
+        ("mariadb@11.8", Level::RepeatableRead),
+        ("mariadb@10.2", Level::RepeatableRead),
+        ("postgres@18", Level::Serializable),
+        ("postgres@12.3", Level::Serializable),
+        ("tidb", Level::RepeatableRead),
+        ("turso", Level::Serializable),
+    ] {
+        always_the_same(target, level, times);
+    }
+}
