@@ -45,7 +45,8 @@ pub const TIDB_8_5: Module = Module {
     }],
     package: "./cmd/tidb-server",
     program: "tidb-server",
-    // The sources say v8.4.0-this-is-a-placeholder; the release build says this.
+    // The sources say v8.4.0-this-is-a-placeholder. This name is ours, not a release's:
+    // the line, then the date and the commit that were built.
     build_flags: &[
         "-ldflags=-X github.com/pingcap/tidb/pkg/parser/mysql.TiDBReleaseVersion=v8.5.0-20251126-e4e814fdc0af",
     ],

