@@ -378,7 +378,8 @@ impl MySqlEngine {
         // a released lock shows for some: only an old wait that two looks
         // agree on is one.
         let sql = "select session_id from information_schema.tidb_trx \
-                   where state = 'LockWaiting' and waiting_time > 0.010";
+                   where state = 'LockWaiting' \
+                   and timestampdiff(microsecond, waiting_start_time, now(6)) > 10000";
         let ids = |rows: Vec<Row>| -> Vec<SessionId> {
             rows.iter().filter_map(|r| r.first().and_then(innodb::number)).collect()
         };
@@ -422,6 +423,11 @@ impl Engine for MySqlEngine {
             if let Outcome::Error(error) = run_to_end(&mut session, &sql, CONTROL_LIMIT)? {
                 return Err(EngineError::Refused(format!("{sql}: {error}")));
             }
+        }
+        if self.flavour.view == View::TidbTrx {
+            // The handshake has room for half of TiDB's number only.
+            let id = text_of(&mut session, "select connection_id()")?;
+            session.id = id.parse().unwrap_or(session.id);
         }
         if self.flavour.view == View::DataLockWaits {
             let id = session.id();

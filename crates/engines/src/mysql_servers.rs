@@ -150,16 +150,7 @@ const MYSQL_ARGUMENTS: [&str; 11] = [
 
 fn maria_init(install: &Install, data: &Path) -> Command {
     let base = &install.basedir;
-    let script = [
-        "bin/mariadb-install-db",
-        "scripts/mariadb-install-db",
-        "bin/mysql_install_db",
-        "scripts/mysql_install_db",
-    ]
-    .iter()
-    .map(|s| base.join(s))
-    .find(|p| p.exists())
-    .unwrap_or_else(|| base.join("bin/mariadb-install-db"));
+    let script = install.init.clone().unwrap_or_else(|| base.join("bin/mariadb-install-db"));
     // A shell script: it finds the server below --basedir by itself.
     let mut command = program(&Install { launcher: Vec::new(), ..install.clone() }, &script);
     command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));

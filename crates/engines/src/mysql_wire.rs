@@ -42,7 +42,7 @@ pub struct MySqlSession {
     read_to: usize,
     sequence: u8,
     profile: Arc<Profile>,
-    id: SessionId,
+    pub id: SessionId,
     expects: Expects,
     result: Option<Outcome>,
     /// Only writes count rows; the packet always has a number.

@@ -170,9 +170,10 @@ fn start_server(
     profile: &Arc<Profile>,
 ) -> EngineResult<(PrivateServer, PgSession)> {
     let initialise = |data: &Path| -> Vec<Command> {
-        let mut command = program(install, &install.server.with_file_name("initdb"));
+        let beside = || install.server.with_file_name("initdb");
+        let mut command = program(install, &install.init.clone().unwrap_or_else(beside));
         command.arg("-D").arg(data).args(["-U", "isolde", "-A", "trust", "--no-locale"]);
-        command.args(["-E", "UTF8", "--no-sync"]);
+        command.args(["-E", "UTF8", "-N"]);
         vec![command]
     };
     let start = |data: &Path, port: u16| -> Command {
@@ -205,7 +206,7 @@ fn start_server(
 /// Durability off; no autovacuum, whose locks would come and go by the clock;
 /// deadlocks looked for after 1 ms, and told to the client, so that the victim
 /// is always the session that closed the circle.
-const PRIVATE_SETTINGS: [(&str, &str); 14] = [
+const PRIVATE_SETTINGS: [(&str, &str); 15] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_directories", ""),
     ("fsync", "off"),
@@ -216,6 +217,8 @@ const PRIVATE_SETTINGS: [(&str, &str); 14] = [
     ("shared_buffers", "64MB"),
     ("max_prepared_transactions", "20"),
     ("max_wal_size", "256MB"),
+    // In the data directory, so that a killed server leaves nothing behind.
+    ("dynamic_shared_memory_type", "mmap"),
     ("deadlock_timeout", "1ms"),
     ("log_lock_waits", "on"),
     ("log_min_error_statement", "panic"),

@@ -8,7 +8,7 @@
 //! just released cannot leave a stale "waiting" behind.
 
 use super::{Run, RunError};
-use crate::engine::{Outcome, Reply, SessionId, WaitState};
+use crate::engine::{EngineError, Outcome, Reply, SessionId, WaitState};
 use isolde_core::history::{ErrorClass, What};
 use isolde_core::profile::Waiting;
 use isolde_core::sql::{self, Kind};
@@ -133,10 +133,11 @@ impl Run<'_> {
             Ok(states) => Ok(states),
             // A dead server shows in the sessions' own replies, which is the
             // outcome to record; give them a moment to notice.
-            Err(_) => {
+            Err(EngineError::Lost(_)) => {
                 std::thread::sleep(Duration::from_millis(5));
                 Ok(vec![WaitState::Free; out.len()])
             }
+            Err(error) => Err(error.into()),
         }
     }
 
