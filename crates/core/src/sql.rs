@@ -26,23 +26,35 @@ impl Kind {
 }
 
 pub fn kind(sql: &str) -> Kind {
-    let words = leading_words(sql, 3);
-    let word = |i: usize| words.get(i).map_or("", String::as_str);
-    match word(0) {
-        "begin" => Kind::Begin,
-        "start" if word(1) == "transaction" => Kind::Begin,
-        "commit" if word(1) == "prepared" => Kind::Other,
-        "commit" | "end" => Kind::Commit,
-        "rollback" if word(1) == "prepared" => Kind::Other,
-        "rollback" if words.iter().any(|w| w == "to") => Kind::RollbackTo,
-        "rollback" | "abort" => Kind::Rollback,
-        "savepoint" => Kind::Savepoint,
-        "release" => Kind::Release,
-        "select" | "values" | "table" | "show" => Kind::Select,
-        "with" => with_kind(sql),
-        "insert" | "update" | "delete" | "replace" | "merge" | "upsert" => Kind::Write,
-        "create" | "alter" | "drop" | "truncate" | "rename" => Kind::Ddl,
-        _ => Kind::Other,
+    let mut words = tokens(sql);
+    let first = words.next().unwrap_or("");
+    let is =
+        |word: &str, candidates: &[&str]| candidates.iter().any(|c| word.eq_ignore_ascii_case(c));
+    let mut second_is = |word: &str| words.next().is_some_and(|w| is(w, &[word]));
+    if is(first, &["select", "values", "table", "show"]) {
+        Kind::Select
+    } else if is(first, &["insert", "update", "delete", "replace", "merge", "upsert"]) {
+        Kind::Write
+    } else if is(first, &["begin"]) || (is(first, &["start"]) && second_is("transaction")) {
+        Kind::Begin
+    } else if is(first, &["commit", "end"]) {
+        if second_is("prepared") { Kind::Other } else { Kind::Commit }
+    } else if is(first, &["rollback", "abort"]) {
+        match tokens(sql).skip(1).take(2).find(|w| is(w, &["prepared", "to"])) {
+            Some(word) if is(word, &["to"]) => Kind::RollbackTo,
+            Some(_) => Kind::Other,
+            None => Kind::Rollback,
+        }
+    } else if is(first, &["savepoint"]) {
+        Kind::Savepoint
+    } else if is(first, &["release"]) {
+        Kind::Release
+    } else if is(first, &["with"]) {
+        with_kind(sql)
+    } else if is(first, &["create", "alter", "drop", "truncate", "rename"]) {
+        Kind::Ddl
+    } else {
+        Kind::Other
     }
 }
 
@@ -62,15 +74,17 @@ pub fn taints_session(sql: &str) -> bool {
         Kind::Ddl => tokens(sql)
             .any(|t| t.eq_ignore_ascii_case("temporary") || t.eq_ignore_ascii_case("temp")),
         Kind::Select => {
-            let lower = sql.to_ascii_lowercase();
-            ["lock(", "set_config", "nextval", "advisory", "@"].iter().any(|w| lower.contains(w))
+            // Functions that change the session, and variables.
+            tokens(sql).any(|t| {
+                t.contains('@')
+                    || ["get_lock", "set_config", "nextval", "setval"]
+                        .iter()
+                        .any(|f| t.eq_ignore_ascii_case(f))
+                    || t.to_ascii_lowercase().contains("advisory")
+            })
         }
         _ => false,
     }
-}
-
-fn leading_words(sql: &str, count: usize) -> Vec<String> {
-    tokens(sql).take(count).map(str::to_ascii_lowercase).collect()
 }
 
 /// Words outside quotes and comments.

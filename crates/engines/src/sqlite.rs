@@ -282,7 +282,7 @@ impl SqliteSession {
 
     fn execute(&self, sql: &str) -> Result<Outcome, rusqlite::Error> {
         let mut statement = self.connection.prepare(sql)?;
-        let columns: Vec<String> = statement.column_names().into_iter().map(String::from).collect();
+        let columns: Vec<String> = statement.column_names().map(String::from).collect();
         let mut found = Vec::new();
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {

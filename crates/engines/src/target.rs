@@ -12,14 +12,16 @@ use crate::{cockroach, dolt, mysql, postgres, programs, sqlite, tidb};
 use std::fmt;
 use std::path::Path;
 
+type Opened = EngineResult<Box<dyn Engine>>;
+
 /// An engine that can be named.
 pub struct Entry {
     pub name: &'static str,
     /// Modes behind a `+`, with what each is.
     pub modes: &'static [(&'static str, &'static str)],
     pub about: &'static str,
-    open: fn(&Named, &Options) -> EngineResult<Box<dyn Engine>>,
-    by_url: Option<fn(&ServerUrl, &str) -> EngineResult<Box<dyn Engine>>>,
+    open: fn(&Named, &Options) -> Opened,
+    by_url: Option<fn(&ServerUrl, &str) -> Opened>,
 }
 
 pub static ENGINES: &[Entry] = &[

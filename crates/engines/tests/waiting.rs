@@ -79,6 +79,7 @@ struct Tally {
 /// Checks every event against the model of the locks.
 fn check(history: &History, tally: &mut Tally) {
     let mut holder: HashMap<u64, String> = HashMap::new();
+    let mut queue: HashMap<u64, Vec<String>> = HashMap::new();
     let row_of = |sql: &str| sql.rsplit("id = ").next().and_then(|n| n.parse::<u64>().ok());
     for (at, event) in history.events.iter().enumerate() {
         let Some(step) = event.step else { continue };
@@ -104,10 +105,12 @@ fn check(history: &History, tally: &mut Tally) {
                 }
             }
             What::Waiting { on } => {
-                let truth =
-                    row.and_then(|r| holder.get(&r)).cloned().into_iter().collect::<Vec<_>>();
-                // With several waiters in a row a server may name them too.
-                assert!(on.is_empty() || on.iter().any(|s| truth.contains(s)), "{on:?} {truth:?}");
+                let row = row.expect("only updates wait");
+                // The holder, or whoever stands before it in the queue.
+                let mut ahead: Vec<String> = queue.get(&row).cloned().unwrap_or_default();
+                ahead.extend(holder.get(&row).cloned());
+                assert!(on.iter().all(|s| ahead.contains(s)), "{on:?} is not in {ahead:?}");
+                queue.entry(row).or_default().push(event.session.clone());
             }
             What::Resumed => {
                 let held = row.and_then(|r| holder.get(&r));
@@ -115,6 +118,7 @@ fn check(history: &History, tally: &mut Tally) {
             }
             What::Affected { .. } => {
                 if let Some(row) = row {
+                    queue.entry(row).or_default().retain(|s| *s != event.session);
                     holder.insert(row, event.session.clone());
                 }
             }

@@ -68,6 +68,8 @@ pub struct Runner {
     pub interrupted: fn() -> bool,
     /// How long each wait took from sending the statement to knowing it.
     pub wait_detection: Vec<Duration>,
+    /// How long statements that do not wait usually take.
+    typical_reply: Duration,
     pool: Vec<Pooled>,
 }
 
@@ -78,6 +80,7 @@ impl Runner {
             limits: Limits::default(),
             interrupted: || false,
             wait_detection: Vec::new(),
+            typical_reply: Duration::from_micros(150),
             pool: Vec::new(),
         }
     }
@@ -102,6 +105,7 @@ impl Runner {
             submitted: vec![false; case.steps.len()],
             history: empty_history(case, level),
             wait_detection: &mut self.wait_detection,
+            typical_reply: &mut self.typical_reply,
             wait_counter: 0,
         };
         run.history.on = run.engine.info().clone();
@@ -221,6 +225,7 @@ struct Run<'a> {
     submitted: Vec<bool>,
     history: History,
     wait_detection: &'a mut Vec<Duration>,
+    typical_reply: &'a mut Duration,
     /// Orders the sessions by when they began to wait.
     wait_counter: usize,
 }

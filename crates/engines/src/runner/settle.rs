@@ -14,8 +14,12 @@ use isolde_core::profile::Waiting;
 use isolde_core::sql::{self, Kind};
 use std::time::{Duration, Instant};
 
-/// How long a fresh statement is awaited before the server is asked about it.
-const FIRST_PATIENCE: Duration = Duration::from_micros(400);
+/// How long a fresh statement is awaited before the server is asked about it:
+/// somewhat longer than statements usually take here, within these bounds.
+const LEAST_PATIENCE: Duration = Duration::from_micros(100);
+const MOST_PATIENCE: Duration = Duration::from_micros(400);
+/// The first pause between two questions.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
 /// The longest pause between two questions about a statement that works.
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 /// Without any lock view, a statement that takes longer counts as waiting.
@@ -36,16 +40,26 @@ impl Run<'_> {
         let fresh_kind =
             fresh.and_then(|who| self.lives[who].in_flight.as_ref()).map(|f| sql::kind(&f.sql));
         let mut finished: Vec<Finished> = Vec::new();
-        if let Some(who) = fresh
-            && let Some(reply) = self.lives[who].session.reply(FIRST_PATIENCE)
-        {
-            self.accept(who, reply, &mut finished);
+        if let Some(who) = fresh {
+            let patience = (*self.typical_reply * 5 / 4).clamp(LEAST_PATIENCE, MOST_PATIENCE);
+            if let Some(reply) = self.lives[who].session.reply(patience) {
+                self.learn_reply_time(who);
+                self.accept(who, reply, &mut finished);
+            }
         }
         match self.engine.profile().waiting {
             Waiting::Retry | Waiting::Never => self.settle_at_once(fresh, &mut finished)?,
             Waiting::Probe | Waiting::Timeout => self.settle_by_asking(&mut finished)?,
         }
         Ok(self.record_finished(finished, fresh, fresh_kind))
+    }
+
+    /// A moving average, so that the first question comes neither while most
+    /// statements are about to answer nor long after they would have.
+    fn learn_reply_time(&mut self, who: usize) {
+        if let Some(in_flight) = &self.lives[who].in_flight {
+            *self.typical_reply = (*self.typical_reply * 7 + in_flight.since.elapsed()) / 8;
+        }
     }
 
     fn accept(&mut self, who: usize, reply: Reply, finished: &mut Vec<Finished>) {
@@ -76,7 +90,7 @@ impl Run<'_> {
     /// For servers with a lock view, and for those about which nothing is
     /// known but the time.
     fn settle_by_asking(&mut self, finished: &mut Vec<Finished>) -> Result<(), RunError> {
-        let mut pause = Duration::from_micros(100);
+        let mut pause = FIRST_PAUSE;
         let mut cycle_since: Option<Instant> = None;
         let mut unconfirmed_since: Option<Instant> = None;
         loop {
@@ -86,7 +100,7 @@ impl Run<'_> {
             }
             let states = self.ask(&out)?;
             if self.collect_replies(finished, Duration::ZERO) {
-                pause = Duration::from_micros(100);
+                pause = FIRST_PAUSE;
                 continue;
             }
             let all_wait = states.iter().all(|s| matches!(s, WaitState::Waiting(_)));
@@ -95,15 +109,17 @@ impl Run<'_> {
                 let held = cycle
                     && cycle_since.get_or_insert_with(Instant::now).elapsed()
                         < self.limits.deadlock;
-                let confirmed =
-                    out.iter().all(|who| self.lives[*who].session.confirms_wait() != Some(false));
-                let doubtful = !confirmed
-                    && unconfirmed_since.get_or_insert_with(Instant::now).elapsed() < UNCONFIRMED;
-                if !held && !doubtful {
+                if !held {
                     self.mark_waiting(&out, &states);
-                    return Ok(());
+                    // Known to wait; but nothing more is sent before the
+                    // server has looked for a deadlock on behalf of each, or
+                    // the next one to wait might not be the one it finds.
+                    let since = unconfirmed_since.get_or_insert_with(Instant::now);
+                    if self.all_confirm(&out) || since.elapsed() > UNCONFIRMED {
+                        return Ok(());
+                    }
                 }
-                pause = Duration::from_micros(100);
+                pause = FIRST_PAUSE;
             } else {
                 unconfirmed_since = None;
                 self.cancel_overdue(&out, &states)?;
@@ -111,6 +127,10 @@ impl Run<'_> {
             self.collect_replies(finished, pause);
             pause = (pause * 3 / 2).min(LONGEST_PAUSE);
         }
+    }
+
+    fn all_confirm(&self, out: &[usize]) -> bool {
+        out.iter().all(|who| self.lives[*who].session.confirms_wait() != Some(false))
     }
 
     fn ids(&self, out: &[usize]) -> Vec<SessionId> {
