@@ -370,6 +370,10 @@ impl<'a> Parser<'a> {
         }
         let mut notes = std::mem::take(&mut self.notes);
         for (i, (offset, sql)) in statements.into_iter().enumerate() {
+            if prompt_end(&sql).is_some() {
+                let message = "a step of another session starts on a line of its own";
+                return Err(self.error_at(first, prompt.end + offset, message));
+            }
             if i == 0 && level.is_some() && sql::kind(&sql) != sql::Kind::Begin {
                 return Err(self.error_at(
                     first,
@@ -428,6 +432,7 @@ impl<'a> Parser<'a> {
     fn error_at(&self, line: usize, byte: usize, message: impl Into<String>) -> ParseError {
         let source = self.lines.get(line).copied().unwrap_or("");
         let column = source.char_indices().take_while(|(i, _)| *i < byte).count() + 1;
+        let column = column.min(source.trim_end().chars().count() + 1);
         ParseError {
             line: line + 1,
             column,

@@ -17,15 +17,13 @@ pub fn open(target: &str) -> Option<Runner> {
         let servers_off = std::env::var_os("ISOLDE_TEST_QUICK").is_some();
         if named.engine != "sqlite" {
             if servers_off {
-                println!("skipped: {target} (quick run)");
+                skip(&format!("{target} (quick run)"));
                 return None;
             }
             let found = install::find(&named.engine, named.version.as_deref(), &Cache::open());
             let must_have = ["postgres", "mariadb"].contains(&target);
             if found.is_err() && !must_have {
-                println!(
-                    "skipped: {target} is not in the cache; `isolde fetch {target}` brings it"
-                );
+                skip(&format!("{target} is not in the cache; `isolde fetch {target}` brings it"));
                 return None;
             }
         }
@@ -33,6 +31,16 @@ pub fn open(target: &str) -> Option<Runner> {
     let options = Options { cache: Cache::open(), via: None };
     let engine = parsed.open(&options).unwrap_or_else(|e| panic!("{target}: {e}"));
     Some(Runner::new(engine))
+}
+
+/// Says by name what does not run: on the screen, and in the list that
+/// `./test` prints at its end.
+pub fn skip(what: &str) {
+    println!("skipped: {what}");
+    if let Some(path) = std::env::var_os("ISOLDE_TEST_SKIPPED") {
+        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
+        std::io::Write::write_all(&mut list, format!("{what}\n").as_bytes()).unwrap();
+    }
 }
 
 pub fn case(text: &str) -> Case {

@@ -1,0 +1,187 @@
+//! The case format: what is malformed is refused with a place, what is well
+//! formed survives a round trip.
+
+use isolde_core::case::{self, Case, Claim, Expected, Selector, Setup, Statement, Step, Subject};
+use isolde_core::{Level, Value};
+use proptest::prelude::*;
+use std::path::Path;
+
+fn malformed() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/malformed");
+    let mut files: Vec<(String, String)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn two_hundred_malformed_files_are_refused_each_with_a_place() {
+    let files = malformed();
+    assert!(files.len() >= 200, "{} files", files.len());
+    let mut accepted = Vec::new();
+    for (name, text) in &files {
+        match case::parse(text) {
+            Ok(_) => accepted.push(name),
+            Err(error) => {
+                let lines = text.lines().count().max(1);
+                assert!((1..=lines).contains(&error.line), "{name}: line {}", error.line);
+                let width = error.source_line.chars().count() + 1;
+                assert!(
+                    (1..=width.max(1)).contains(&error.column),
+                    "{name}: column {}",
+                    error.column
+                );
+                let shown = error.to_string();
+                assert!(shown.ends_with('^') && shown.contains(&error.message), "{name}: {shown}");
+            }
+        }
+    }
+    assert!(accepted.is_empty(), "accepted: {accepted:?}");
+}
+
+#[test]
+fn an_error_shows_the_line_with_a_caret_under_the_place() {
+    let error = case::parse("case: x\nlevel: sreializable\ns1> begin;\n").unwrap_err();
+    let expected = "line 2, column 8: `sreializable` is not an isolation level; write read \
+                    uncommitted, read committed, repeatable read, snapshot or serializable (or \
+                    RU, RC, RR, SI, SER)\n  |\n2 | level: sreializable\n  |        ^";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn comments_stay_where_they_belong() {
+    let text = "case: x\n\nsetup:\n  create table t (a int);\n\n# why s1 goes first\ns1> begin;\ns1> commit;\n\n# at the end\n";
+    let case = case::parse(text).unwrap();
+    assert_eq!(case.steps[0].notes, ["why s1 goes first"]);
+    assert_eq!(case::format(&case), text);
+}
+
+#[test]
+fn a_statement_may_span_lines_that_are_indented() {
+    let text = "case: x\n\ns1> select a,\n      b\n    from t;\n";
+    let case = case::parse(text).unwrap();
+    assert_eq!(case.steps[0].sql, "select a,\n  b\nfrom t");
+    assert_eq!(case::format(&case), text);
+}
+
+fn sql() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("select * from t".to_string()),
+        Just("begin".to_string()),
+        Just("commit".to_string()),
+        Just("insert into t values ('a;b', \"c\")".to_string()),
+        Just("select 1 -- why\n, 2".to_string()),
+        "[a-z]{1,8} [a-z0-9=,() ]{0,20}[a-z0-9)]",
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::Int),
+        "[ -~]{0,12}".prop_map(Value::Text),
+        "[0-9]{1,5}\\.[0-9]{1,5}".prop_map(Value::Decimal),
+        proptest::collection::vec(any::<u8>(), 0..6).prop_map(Value::Bytes),
+        (-1e9..1e9f64).prop_map(|x| Value::Float((x * 8.0).round() * 1e20)),
+    ]
+}
+
+fn selector() -> impl Strategy<Value = Selector> {
+    ("[a-z]{1,8}", proptest::option::of("[0-9]{1,2}(\\.[0-9]{1,2})?"))
+        .prop_map(|(engine, version)| Selector { engine, from: version.clone(), to: version })
+}
+
+fn level() -> impl Strategy<Value = Level> {
+    proptest::sample::select(Level::ALL.to_vec())
+}
+
+prop_compose! {
+    fn any_case()(
+        id in "[a-z][a-z0-9/_.-]{0,12}",
+        title in "[A-Za-z][A-Za-z0-9 ,]{0,20}[a-z]",
+        about in proptest::option::of("[A-Za-z][A-Za-z0-9 ,.]{0,40}\\."),
+        setup in proptest::collection::vec(sql(), 0..4),
+        setup_on in proptest::collection::vec(selector(), 0..3),
+        steps in proptest::collection::vec((1..4u8, sql()), 1..8),
+        level in proptest::option::of(level()),
+        finals in proptest::collection::vec(sql(), 0..3),
+        expect_on in proptest::collection::vec(selector(), 0..3),
+        expect_at in proptest::collection::vec(level(), 0..3),
+        rows in proptest::collection::vec(proptest::collection::vec(value(), 1..4), 0..3),
+    ) -> Case {
+        let statement = |sql: String| Statement { sql, line: Default::default() };
+        let mut case = Case { id, title, level, ..Case::default() };
+        case.about = about.unwrap_or_default();
+        if !setup.is_empty() {
+            let statements = setup.into_iter().map(statement).collect();
+            case.setups.push(Setup { on: setup_on, statements, notes: Vec::new() });
+        }
+        for (who, sql) in steps {
+            case.steps.push(Step {
+                session: format!("s{who}"),
+                level: None,
+                sql,
+                notes: Vec::new(),
+                line: Default::default(),
+            });
+        }
+        case.finals = finals.into_iter().map(statement).collect();
+        let session = case.steps[0].session.clone();
+        let claims = vec![
+            Claim {
+                subject: Subject::Step { session: session.clone(), nth: 1 },
+                expected: Expected::Rows(rows.clone()),
+            },
+            Claim { subject: Subject::Session(session), expected: Expected::Commits },
+            Claim { subject: Subject::Final(1), expected: Expected::Rows(rows) },
+        ];
+        case.expectations.push(isolde_core::case::Expectation {
+            on: expect_on,
+            levels: expect_at,
+            claims,
+            notes: Vec::new(),
+            line: Default::default(),
+        });
+        case
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_case_survives_formatting_and_parsing(case in any_case()) {
+        let text = case::format(&case);
+        let again = case::parse(&text).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+        prop_assert_eq!(&again, &case, "{}", text);
+        prop_assert_eq!(case::format(&again), text);
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "(case: x\n)?([a-z0-9 :;>().,'\"#@/$*-]{0,30}\n){0,12}") {
+        let _ = case::parse(&text);
+    }
+
+    #[test]
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = case::parse(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn a_damaged_file_is_read_or_refused_with_a_place(at in 0..400usize, what in "[ -~\n]{0,3}", cut in 0..5usize) {
+        let good = include_str!("../../../cases/hermitage/otv.case");
+        let at = at.min(good.len());
+        let end = (at + cut).min(good.len());
+        let damaged = format!("{}{what}{}", &good[..at], &good[end..]);
+        if let Err(error) = case::parse(&damaged) {
+            prop_assert!(error.line >= 1 && error.line <= damaged.lines().count().max(1));
+        }
+    }
+}
