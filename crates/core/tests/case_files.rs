@@ -55,6 +55,14 @@ fn an_error_shows_the_line_with_a_caret_under_the_place() {
 }
 
 #[test]
+fn the_example_in_the_documentation_is_a_case_in_canonical_form() {
+    let page = include_str!("../../../docs/case-format.md");
+    let example = page.split("```").nth(1).unwrap().trim_start();
+    let case = case::parse(example).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(case::format(&case), example);
+}
+
+#[test]
 fn comments_stay_where_they_belong() {
     let text = "case: x\n\nsetup:\n  create table t (a int);\n\n# why s1 goes first\ns1> begin;\ns1> commit;\n\n# at the end\n";
     let case = case::parse(text).unwrap();
