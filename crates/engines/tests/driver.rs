@@ -1,12 +1,15 @@
 //! Drivers from the outside: the example passes, broken ones are told what
 //! is wrong with them, and one that dies takes nothing with it.
 
+mod support;
+
 use isolde_core::Value;
 use isolde_core::history::{ErrorClass, ErrorEffect};
 use isolde_engines::driver::{DriverCommand, DriverEngine};
 use isolde_engines::driver_check::{CheckResult, check};
 use isolde_engines::driver_programs::program;
 use isolde_engines::engine::{Engine, Outcome, Reply, Session, TxStatus, WaitState};
+use isolde_engines::install;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -344,18 +347,24 @@ fn a_driver_whose_statements_block_still_answers_everybody_else() {
     assert_eq!(two.reply(LIMIT).unwrap().outcome, Outcome::Affected(1));
 }
 
-/// The interpreter of a virtual environment, or a line that says why not.
-fn venv(variable: &str) -> Option<String> {
-    let python = std::env::var(variable).ok();
-    if python.is_none() {
-        println!("skipped: {variable} does not name a virtual environment's python");
+/// The Python that `isolde fetch` prepared for a version of an engine.
+fn venv(engine: &str, version: &str) -> Option<String> {
+    if std::env::var_os("ISOLDE_TEST_QUICK").is_some() {
+        support::skip(&format!("{engine}@{version} (quick run)"));
+        return None;
     }
-    python
+    let found = install::find(engine, Some(version), &install::Cache::open());
+    if found.is_err() {
+        support::skip(&format!(
+            "{engine}@{version} is not in the cache; `isolde fetch {engine}@{version}` brings it"
+        ));
+    }
+    found.ok().map(|install| install.server.display().to_string())
 }
 
 #[test]
 fn the_turso_driver_passes_every_check_in_both_modes() {
-    let Some(python) = venv("ISOLDE_TEST_TURSO") else { return };
+    let Some(python) = venv("turso", "0.8.3") else { return };
     let folder = tempfile::tempdir().unwrap();
     for mode in ["", "mvcc"] {
         assert_all_ok(&check(&shipped("turso", &python, folder.path(), mode)));
@@ -364,7 +373,7 @@ fn the_turso_driver_passes_every_check_in_both_modes() {
 
 #[test]
 fn a_write_conflict_in_turso_ends_the_transaction_at_once() {
-    let Some(python) = venv("ISOLDE_TEST_TURSO") else { return };
+    let Some(python) = venv("turso", "0.8.3") else { return };
     let folder = tempfile::tempdir().unwrap();
     let command = shipped("turso", &python, folder.path(), "mvcc");
     let mut engine = DriverEngine::start(&command, "turso+mvcc").unwrap();
@@ -386,11 +395,10 @@ fn a_write_conflict_in_turso_ends_the_transaction_at_once() {
     assert_eq!(rows, [[Value::Int(11)], [Value::Int(20)]]);
 }
 
-/// Set ISOLDE_TEST_TURSO_OLD to a pyturso of 0.1 or 0.2, where ROLLBACK TO
-/// panics and the wheel turns a panic into an abort.
+/// In pyturso 0.1 ROLLBACK TO panics, and the wheel turns a panic into an abort.
 #[test]
 fn an_engine_that_aborts_takes_nothing_with_it() {
-    let Some(python) = venv("ISOLDE_TEST_TURSO_OLD") else { return };
+    let Some(python) = venv("turso", "0.1.5") else { return };
     let folder = tempfile::tempdir().unwrap();
     let command = shipped("turso", &python, folder.path(), "");
     let mut engine = DriverEngine::start(&command, "turso").unwrap();
@@ -411,14 +419,14 @@ fn an_engine_that_aborts_takes_nothing_with_it() {
 
 #[test]
 fn the_duckdb_driver_passes_every_check() {
-    let Some(python) = venv("ISOLDE_TEST_DUCKDB") else { return };
+    let Some(python) = venv("duckdb", "2") else { return };
     let folder = tempfile::tempdir().unwrap();
     assert_all_ok(&check(&shipped("duckdb", &python, folder.path(), "")));
 }
 
 #[test]
 fn a_write_conflict_in_duckdb_poisons_and_the_commit_is_a_rollback() {
-    let Some(python) = venv("ISOLDE_TEST_DUCKDB") else { return };
+    let Some(python) = venv("duckdb", "2") else { return };
     let folder = tempfile::tempdir().unwrap();
     let command = shipped("duckdb", &python, folder.path(), "");
     let mut engine = DriverEngine::start(&command, "duckdb").unwrap();
