@@ -414,7 +414,8 @@ fn version_numbers(version: &str) -> (u32, u32) {
 fn short_version(full: &str) -> String {
     // TiDB: 8.0.11-TiDB-v8.5.1; MariaDB: 5.5.5-10.11.19-MariaDB or 10.11.19-MariaDB.
     if let Some((_, tidb)) = full.split_once("TiDB-v") {
-        return tidb.split('-').next().unwrap_or(tidb).to_string();
+        // A build from source has a date behind its number: not that release.
+        return tidb.split('-').take(2).collect::<Vec<_>>().join("-");
     }
     let maria = full.strip_prefix("5.5.5-").unwrap_or(full);
     maria.split(['-', '+']).next().unwrap_or(maria).to_string()
