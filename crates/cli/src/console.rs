@@ -42,6 +42,12 @@ impl Console {
         format!("\x1b[{code}m{text}\x1b[0m")
     }
 
+    /// How wide the screen is; none when stdout is no screen.
+    pub fn width(&self) -> Option<usize> {
+        let (width, _) = terminal_size::terminal_size_of(stdout())?;
+        Some(usize::from(width.0))
+    }
+
     /// A result. A reader that went away (`| head`) is no reason to panic.
     pub fn print(&self, text: &str) {
         let mut out = stdout().lock();

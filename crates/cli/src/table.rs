@@ -39,6 +39,17 @@ pub fn layout(rows: &[Vec<String>], widest: usize, paint: Paint<'_>) -> String {
     out
 }
 
+/// The widest cells with which the table fits into `total` columns.
+pub fn layout_within(rows: &[Vec<String>], total: Option<usize>, paint: Paint<'_>) -> String {
+    let plain = |_: usize, _: usize, text: &str| text.to_string();
+    let fits = |widest: usize| {
+        let text = layout(rows, widest, &plain);
+        total.is_none_or(|total| text.lines().all(|l| l.chars().count() <= total))
+    };
+    let widest = [48, 40, 34, 28, 24, 20, 17].into_iter().find(|w| fits(*w)).unwrap_or(14);
+    layout(rows, widest, paint)
+}
+
 fn wrap(text: &str, widest: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for source in text.lines() {
@@ -63,6 +74,15 @@ fn wrap(text: &str, widest: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_screen_makes_cells_wrap_sooner() {
+        let rows = [vec!["waits for s1, then error 40001".to_string(); 3]];
+        let plain = |_: usize, _: usize, t: &str| t.to_string();
+        assert_eq!(layout_within(&rows, None, &plain).lines().count(), 1);
+        let narrow = layout_within(&rows, Some(70), &plain);
+        assert!(narrow.lines().all(|l| l.chars().count() <= 70), "{narrow}");
+    }
 
     #[test]
     fn columns_line_up_and_long_cells_wrap_at_blanks() {

@@ -3,7 +3,7 @@
 use super::{Context, Levels, Outcome, parse_levels, read_file};
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
-use crate::table::layout;
+use crate::table::layout_within;
 use isolde_core::case::{self, Case};
 use isolde_core::judge::{self, Mismatch};
 use isolde_core::transcript::summary;
@@ -205,7 +205,7 @@ fn show(context: &Context<'_>, played: &Played) {
         let mark = if *differ { "*" } else { "" };
         rows.push(std::iter::once(mark.to_string()).chain(cells.iter().cloned()).collect());
     }
-    console.print(&layout(&rows, 48, &|r, c, text| match (r, c) {
+    console.print(&layout_within(&rows, console.width(), &|r, c, text| match (r, c) {
         (0, _) => console.paint(Style::Strong, text),
         (_, 0) => console.paint(Style::Doubt, text),
         (_, 1) => text.to_string(),
