@@ -36,6 +36,9 @@ pub struct History {
     pub events: Vec<Event>,
     pub transactions: Vec<Transaction>,
     pub final_state: Vec<FinalRows>,
+    /// The end of the log of a server that died during the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_log: Option<String>,
 }
 
 /// A step of the case as the runner understood it.
@@ -102,6 +105,19 @@ pub struct DbError {
     pub message: String,
     pub class: ErrorClass,
     pub effect: ErrorEffect,
+}
+
+impl DbError {
+    /// The connection is gone, and this is all that is known of why.
+    pub fn lost(message: impl Into<String>) -> DbError {
+        DbError {
+            code: "lost".into(),
+            sqlstate: None,
+            message: message.into(),
+            class: ErrorClass::Lost,
+            effect: ErrorEffect::Lost,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -64,6 +64,12 @@ impl Context<'_> {
         self.console.progress(&format!("starting {target}"));
         let engine: Box<dyn Engine> = target.open(&self.options)?;
         self.console.end_progress();
+        if engine.profile().untested {
+            let engine = &engine.info().engine;
+            self.console.note(&format!(
+                "{engine}: Isolde's profile of it is written from its documentation and untested"
+            ));
+        }
         let mut runner = Runner::new(engine);
         runner.interrupted = crate::interrupt::asked;
         Ok(runner)

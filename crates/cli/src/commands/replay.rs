@@ -220,6 +220,13 @@ fn show(context: &Context<'_>, played: &Played) {
                 &format!("  {}: error {}: {}", level_name(history), error.code, error.message),
             ));
         }
+        if let Some(log) = &history.server_log {
+            let lines: Vec<&str> = log.lines().rev().take(12).collect();
+            console.print(&format!("  {}: the server died; its log ends:", level_name(history)));
+            for line in lines.into_iter().rev() {
+                console.print(&console.paint(Style::Dim, &format!("    {line}")));
+            }
+        }
         for mismatch in mismatches {
             let text = format!(
                 "  {}: expected {}, observed {}",

@@ -72,16 +72,6 @@ impl Live {
     }
 }
 
-pub fn lost_error(message: &str) -> DbError {
-    DbError {
-        code: "lost".into(),
-        sqlstate: None,
-        message: message.into(),
-        class: ErrorClass::Lost,
-        effect: ErrorEffect::Lost,
-    }
-}
-
 impl Run<'_> {
     /// A statement of the runner's own, which nobody can block.
     pub(super) fn run_quietly(&mut self, who: usize, sql: &str) -> Option<Reply> {

@@ -117,6 +117,7 @@ impl Runner {
         history.final_state = finals;
         if history.lost_server() && self.engine.control("select 1").is_err() {
             self.pool.clear();
+            history.server_log = self.engine.log_tail();
             self.engine.revive()?;
         }
         Ok(history)
@@ -212,6 +213,7 @@ fn empty_history(case: &Case, level: Option<Level>) -> History {
         events: Vec::new(),
         transactions: Vec::new(),
         final_state: Vec::new(),
+        server_log: None,
     }
 }
 
@@ -413,7 +415,7 @@ impl Run<'_> {
             }
             Ok(Outcome::Error(error)) => result.error = Some(error),
             Ok(Outcome::Affected(_) | Outcome::Done) => {}
-            Err(error) => result.error = Some(live::lost_error(&error.to_string())),
+            Err(error) => result.error = Some(DbError::lost(error.to_string())),
         }
         result
     }
