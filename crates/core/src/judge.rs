@@ -3,8 +3,8 @@
 //! What it does not verify: whether a claim is reasonable. It only reads the
 //! history; an expectation that was recorded from a broken engine holds on it.
 
-use crate::case::{Case, Claim, Expected, Subject};
-use crate::history::{History, TxEnd, What};
+use crate::case::{Case, Claim, Condition, Expected, Subject};
+use crate::history::{DbError, History, TxEnd, What};
 use crate::value::{Row, compare_rows, same_multiset, show_rows};
 use std::cmp::Ordering;
 
@@ -33,6 +33,13 @@ pub fn condition_met(case: &Case, history: &History) -> Option<usize> {
         .position(|c| c.claims.iter().all(|claim| holds(claim, case, history).is_ok()))
 }
 
+/// Whether the bug that the case is about shows. `None` when the case does
+/// not say what showing means.
+pub fn shows(case: &Case, history: &History) -> Option<bool> {
+    let met = |c: &Condition| c.claims.iter().all(|claim| holds(claim, case, history).is_ok());
+    (!case.shows_when.is_empty()).then(|| case.shows_when.iter().any(met))
+}
+
 /// `Err` says what was observed instead.
 pub fn holds(claim: &Claim, case: &Case, history: &History) -> Result<(), String> {
     match &claim.subject {
@@ -40,9 +47,11 @@ pub fn holds(claim: &Claim, case: &Case, history: &History) -> Result<(), String
             Some(step) => step_holds(&claim.expected, history, step),
             None => Err("there is no such step".into()),
         },
+        Subject::Setup => Err("it went through".into()),
         Subject::Session(name) => ending_holds(&claim.expected, history.ending(name)),
         Subject::Final(nth) => match history.final_state.get(nth - 1) {
             Some(found) => match &found.error {
+                Some(error) if error_fits(&claim.expected, error) => Ok(()),
                 Some(error) => Err(format!("error {error}")),
                 None => rows_hold(&claim.expected, &found.rows),
             },
@@ -66,24 +75,31 @@ fn step_holds(expected: &Expected, history: &History, step: usize) -> Result<(),
         Expected::Ok => {
             matches!(outcome.reply, Some(What::Rows { .. } | What::Affected { .. } | What::Done))
         }
-        Expected::Error(code) => match outcome.reply.and_then(What::error) {
-            Some(error) => {
-                code.as_ref().is_none_or(|c| *c == error.code || error.sqlstate.as_ref() == Some(c))
-            }
-            None => false,
-        },
+        Expected::Error(_) => {
+            outcome.reply.and_then(What::error).is_some_and(|error| error_fits(expected, error))
+        }
         Expected::Affects(n) => {
             matches!(outcome.reply, Some(What::Affected { count }) if count == n)
         }
-        Expected::Rows(_) | Expected::Has(_) => match outcome.reply.and_then(What::rows) {
-            Some(rows) => return rows_hold(expected, rows),
-            None => false,
-        },
+        Expected::Rows(_) | Expected::Counts(_) | Expected::Has(_) => {
+            match outcome.reply.and_then(What::rows) {
+                Some(rows) => return rows_hold(expected, rows),
+                None => false,
+            }
+        }
         Expected::Commits | Expected::DoesNotCommit | Expected::RollsBack | Expected::Aborts => {
             false
         }
     };
     if fits { Ok(()) } else { Err(observed()) }
+}
+
+pub fn error_fits(expected: &Expected, error: &DbError) -> bool {
+    match expected {
+        Expected::Error(Some(code)) => *code == error.code || error.sqlstate.as_ref() == Some(code),
+        Expected::Error(None) => true,
+        _ => false,
+    }
 }
 
 fn ending_holds(expected: &Expected, ending: Option<TxEnd>) -> Result<(), String> {
@@ -109,6 +125,7 @@ pub fn ending_name(ending: TxEnd) -> &'static str {
 fn rows_hold(expected: &Expected, rows: &[Row]) -> Result<(), String> {
     let fits = match expected {
         Expected::Rows(wanted) => same_multiset(wanted, rows),
+        Expected::Counts(count) => rows.len() as u64 == *count,
         Expected::Has(wanted) => rows.iter().any(|r| compare_rows(r, wanted) == Ordering::Equal),
         _ => false,
     };

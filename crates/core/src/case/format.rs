@@ -34,9 +34,13 @@ pub fn format(case: &Case) -> String {
         section(&mut out, &expectation.notes, &title);
         claims(&mut out, &expectation.claims);
     }
-    for condition in &case.possible_when {
-        section(&mut out, &condition.notes, "possible when");
-        claims(&mut out, &condition.claims);
+    for (title, conditions) in
+        [("shows when", &case.shows_when), ("possible when", &case.possible_when)]
+    {
+        for condition in conditions {
+            section(&mut out, &condition.notes, title);
+            claims(&mut out, &condition.claims);
+        }
     }
     if !case.trailing_notes.is_empty() {
         out.push('\n');
@@ -54,6 +58,7 @@ fn header(out: &mut String, case: &Case) {
     };
     key("title", (!case.title.is_empty()).then(|| case.title.clone()));
     key("link", case.link.clone());
+    key("reported", case.reported.clone());
     key("engines", (!case.engines.is_empty()).then(|| list(&case.engines)));
     let kind_name = |kind: CaseKind| {
         CaseKind::ALL.iter().find(|(_, k)| *k == kind).map(|(name, _)| (*name).to_string())
@@ -65,10 +70,12 @@ fn header(out: &mut String, case: &Case) {
     for (session, level) in &case.session_levels {
         key(&format!("level {session}"), Some(level.name().to_lowercase()));
     }
-    if !case.about.is_empty() {
-        line(out, "about:");
-        for text in case.about.lines() {
-            line(out, &format!("  {text}"));
+    for (name, text) in [("about", &case.about), ("reporter", &case.reporter)] {
+        if !text.is_empty() {
+            line(out, &format!("{name}:"));
+            for text in text.lines() {
+                line(out, &format!("  {text}"));
+            }
         }
     }
     if !case.notes.is_empty() {
