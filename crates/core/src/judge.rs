@@ -3,7 +3,7 @@
 //! What it does not verify: whether a claim is reasonable. It only reads the
 //! history; an expectation that was recorded from a broken engine holds on it.
 
-use crate::case::{Case, Claim, Condition, Expected, Subject};
+use crate::case::{Case, Claim, Expected, Subject};
 use crate::history::{DbError, History, TxEnd, What};
 use crate::value::{Row, compare_rows, same_multiset, show_rows};
 use std::cmp::Ordering;
@@ -31,13 +31,6 @@ pub fn condition_met(case: &Case, history: &History) -> Option<usize> {
     case.possible_when
         .iter()
         .position(|c| c.claims.iter().all(|claim| holds(claim, case, history).is_ok()))
-}
-
-/// Whether the bug that the case is about shows. `None` when the case does
-/// not say what showing means.
-pub fn shows(case: &Case, history: &History) -> Option<bool> {
-    let met = |c: &Condition| c.claims.iter().all(|claim| holds(claim, case, history).is_ok());
-    (!case.shows_when.is_empty()).then(|| case.shows_when.iter().any(met))
 }
 
 /// `Err` says what was observed instead.

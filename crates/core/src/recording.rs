@@ -228,7 +228,8 @@ pub fn differences(case: &Case, recorded: &[Claim], history: &History) -> Vec<Di
 pub fn shows(case: &Case, recorded: &[Claim]) -> Option<bool> {
     let met = |c: &Condition| c.claims.iter().all(|claim| implied(claim, recorded));
     let refused = recorded.iter().any(|c| c.subject == Subject::Setup);
-    (!case.shows_when.is_empty() && !refused).then(|| case.shows_when.iter().any(met))
+    let conditions = case.when_it_shows();
+    (!conditions.is_empty() && !refused).then(|| conditions.iter().any(met))
 }
 
 /// Whether a claim follows from a complete recording.

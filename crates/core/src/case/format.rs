@@ -1,6 +1,6 @@
 //! Writes a case in its one canonical form. Formatting twice changes nothing.
 
-use super::{Case, CaseKind, Claim, Selector, Statement};
+use super::{Case, CaseKind, Claim, Condition, Selector, Statement};
 use std::fmt::Write;
 
 pub fn format(case: &Case) -> String {
@@ -24,6 +24,8 @@ pub fn format(case: &Case) -> String {
         section(&mut out, &case.final_notes, "final");
         statements(&mut out, &case.finals);
     }
+    // Before the recordings, which can be long.
+    conditions(&mut out, "shows when", &case.shows_when);
     for expectation in &case.expectations {
         let mut title = joined("expect", &expectation.on);
         if !expectation.levels.is_empty() {
@@ -34,14 +36,7 @@ pub fn format(case: &Case) -> String {
         section(&mut out, &expectation.notes, &title);
         claims(&mut out, &expectation.claims);
     }
-    for (title, conditions) in
-        [("shows when", &case.shows_when), ("possible when", &case.possible_when)]
-    {
-        for condition in conditions {
-            section(&mut out, &condition.notes, title);
-            claims(&mut out, &condition.claims);
-        }
-    }
+    conditions(&mut out, "possible when", &case.possible_when);
     if !case.trailing_notes.is_empty() {
         out.push('\n');
         notes(&mut out, &case.trailing_notes);
@@ -101,6 +96,13 @@ fn list(selectors: &[Selector]) -> String {
 fn statements(out: &mut String, statements: &[Statement]) {
     for statement in statements {
         line(out, &format!("  {};", indented(&statement.sql, "    ")));
+    }
+}
+
+fn conditions(out: &mut String, title: &str, conditions: &[Condition]) {
+    for condition in conditions {
+        section(out, &condition.notes, title);
+        claims(out, &condition.claims);
     }
 }
 

@@ -187,6 +187,12 @@ impl Case {
             .collect()
     }
 
+    /// What makes the case show what it is about; for a scenario of the
+    /// matrix, that its anomaly is possible.
+    pub fn when_it_shows(&self) -> &[Condition] {
+        if self.shows_when.is_empty() { &self.possible_when } else { &self.shows_when }
+    }
+
     pub fn runs_on(&self, engine: &str, version: &str) -> bool {
         self.engines.is_empty() || self.engines.iter().any(|s| s.matches(engine, version))
     }

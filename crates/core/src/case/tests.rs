@@ -17,18 +17,18 @@ reporter:
 s1> begin;
 s1> select 1;
 
+shows when:
+  s1.2 waits
+
+shows when:
+  s1.2 error
+
 expect mysql@9.7.4 at repeatable read:
   setup error 1064
 
 expect mysql@8.0.33 at repeatable read:
   s1.2 counts 40
   final error 1146
-
-shows when:
-  s1.2 waits
-
-shows when:
-  s1.2 error
 ";
 
 #[test]
