@@ -72,6 +72,43 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
+    /// Run the library of known bugs and compare with what is recorded.
+    ///
+    /// Exits 1 when a case does not do what it did when it was recorded.
+    #[command(after_help = TARGETS)]
+    Test {
+        /// Only the cases whose id or title matches.
+        #[arg(value_name = "REGEX")]
+        regex: Option<String>,
+        /// Where to run them; without it wherever they were recorded and can
+        /// be started here.
+        #[arg(long, value_name = "TARGET", num_args = 1..)]
+        on: Vec<String>,
+        /// Only these levels; without it all that a target has.
+        #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1..)]
+        level: Vec<String>,
+        /// Write what happens into the case files instead of comparing.
+        #[arg(long)]
+        record: bool,
+        /// Write the results as JUnit XML as well.
+        #[arg(long, value_name = "FILE")]
+        junit: Option<PathBuf>,
+        /// The library; without it ./cases, else the one in this program.
+        #[arg(long, value_name = "DIR")]
+        cases: Option<PathBuf>,
+    },
+    /// List the library of known bugs and where each shows.
+    List {
+        /// Only the cases whose id or title matches.
+        #[arg(value_name = "REGEX")]
+        regex: Option<String>,
+        /// Print the table of bugs, versions and levels as Markdown.
+        #[arg(long)]
+        markdown: bool,
+        /// The library; without it ./cases, else the one in this program.
+        #[arg(long, value_name = "DIR")]
+        cases: Option<PathBuf>,
+    },
     /// Put case files into their canonical form.
     Fmt {
         /// Files to rewrite; - reads stdin and writes stdout.

@@ -6,6 +6,8 @@ mod commands;
 mod console;
 mod exit_code;
 mod interrupt;
+mod known_bugs;
+mod library;
 mod scenarios;
 mod table;
 

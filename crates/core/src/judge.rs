@@ -4,7 +4,7 @@
 //! history; an expectation that was recorded from a broken engine holds on it.
 
 use crate::case::{Case, Claim, Expected, Subject};
-use crate::history::{History, TxEnd, What};
+use crate::history::{DbError, History, TxEnd, What};
 use crate::value::{Row, compare_rows, same_multiset, show_rows};
 use std::cmp::Ordering;
 
@@ -40,9 +40,11 @@ pub fn holds(claim: &Claim, case: &Case, history: &History) -> Result<(), String
             Some(step) => step_holds(&claim.expected, history, step),
             None => Err("there is no such step".into()),
         },
+        Subject::Setup => Err("it went through".into()),
         Subject::Session(name) => ending_holds(&claim.expected, history.ending(name)),
         Subject::Final(nth) => match history.final_state.get(nth - 1) {
             Some(found) => match &found.error {
+                Some(error) if error_fits(&claim.expected, error) => Ok(()),
                 Some(error) => Err(format!("error {error}")),
                 None => rows_hold(&claim.expected, &found.rows),
             },
@@ -66,24 +68,31 @@ fn step_holds(expected: &Expected, history: &History, step: usize) -> Result<(),
         Expected::Ok => {
             matches!(outcome.reply, Some(What::Rows { .. } | What::Affected { .. } | What::Done))
         }
-        Expected::Error(code) => match outcome.reply.and_then(What::error) {
-            Some(error) => {
-                code.as_ref().is_none_or(|c| *c == error.code || error.sqlstate.as_ref() == Some(c))
-            }
-            None => false,
-        },
+        Expected::Error(_) => {
+            outcome.reply.and_then(What::error).is_some_and(|error| error_fits(expected, error))
+        }
         Expected::Affects(n) => {
             matches!(outcome.reply, Some(What::Affected { count }) if count == n)
         }
-        Expected::Rows(_) | Expected::Has(_) => match outcome.reply.and_then(What::rows) {
-            Some(rows) => return rows_hold(expected, rows),
-            None => false,
-        },
+        Expected::Rows(_) | Expected::Counts(_) | Expected::Has(_) => {
+            match outcome.reply.and_then(What::rows) {
+                Some(rows) => return rows_hold(expected, rows),
+                None => false,
+            }
+        }
         Expected::Commits | Expected::DoesNotCommit | Expected::RollsBack | Expected::Aborts => {
             false
         }
     };
     if fits { Ok(()) } else { Err(observed()) }
+}
+
+pub fn error_fits(expected: &Expected, error: &DbError) -> bool {
+    match expected {
+        Expected::Error(Some(code)) => *code == error.code || error.sqlstate.as_ref() == Some(code),
+        Expected::Error(None) => true,
+        _ => false,
+    }
 }
 
 fn ending_holds(expected: &Expected, ending: Option<TxEnd>) -> Result<(), String> {
@@ -109,6 +118,7 @@ pub fn ending_name(ending: TxEnd) -> &'static str {
 fn rows_hold(expected: &Expected, rows: &[Row]) -> Result<(), String> {
     let fits = match expected {
         Expected::Rows(wanted) => same_multiset(wanted, rows),
+        Expected::Counts(count) => rows.len() as u64 == *count,
         Expected::Has(wanted) => rows.iter().any(|r| compare_rows(r, wanted) == Ordering::Equal),
         _ => false,
     };

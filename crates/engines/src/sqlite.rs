@@ -282,13 +282,17 @@ impl SqliteSession {
 
     fn execute(&self, sql: &str) -> Result<Outcome, rusqlite::Error> {
         let mut statement = self.connection.prepare(sql)?;
-        let columns: Vec<String> = statement.column_names().map(String::from).collect();
         let mut found = Vec::new();
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
-            let cells = (0..columns.len()).map(|i| row.get_ref(i).map(cell));
+            // Counted here and not before: another session may have changed the
+            // table, which SQLite finds out at the first row.
+            let columns = row.as_ref().column_count();
+            let cells = (0..columns).map(|i| row.get_ref(i).map(cell));
             found.push(cells.collect::<Result<Vec<_>, _>>()?);
         }
+        drop(rows);
+        let columns: Vec<String> = statement.column_names().map(String::from).collect();
         if !columns.is_empty() {
             return Ok(Outcome::Rows { columns, rows: found });
         }

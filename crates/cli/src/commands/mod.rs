@@ -3,9 +3,12 @@
 mod driver_check;
 mod fetch;
 mod fmt;
+mod list;
 mod matrix;
 mod replay;
 mod servers;
+mod test;
+mod test_report;
 
 use crate::args::{Args, Command, Via};
 use crate::console::Console;
@@ -41,6 +44,13 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         }
         Command::Replay { files, on, level, out } => {
             replay::run(&context, &files, &on, &level, out.as_deref())
+        }
+        Command::Test { regex, on, level, record, junit, cases } => {
+            let wish = test::Wish { on, level, record, junit };
+            test::run(&context, regex.as_deref(), cases.as_deref(), &wish)
+        }
+        Command::List { regex, markdown, cases } => {
+            list::run(&context, regex.as_deref(), cases.as_deref(), markdown)
         }
         Command::Fmt { files, check } => fmt::run(&context, &files, check),
         Command::Servers => servers::run(&context),

@@ -12,6 +12,8 @@ pub enum Subject {
     Session(String),
     /// `final`, or `final 2` for the second final query.
     Final(usize),
+    /// `setup`: the target may refuse what prepares the case.
+    Setup,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +28,8 @@ pub enum Expected {
     Affects(u64),
     /// Exactly these rows, in any order.
     Rows(Vec<Row>),
+    /// So many rows, whatever is in them.
+    Counts(u64),
     /// At least this row.
     Has(Row),
     Commits,
@@ -51,6 +55,12 @@ pub fn parse_claim(text: &str) -> Result<Claim, ClaimError> {
     if head == "final" {
         return parse_final(rest, offset);
     }
+    if head == "setup" {
+        return match parse_step(rest, offset)? {
+            expected @ Expected::Error(_) => Ok(Claim { subject: Subject::Setup, expected }),
+            _ => Err((offset, "a setup is claimed to give `error [CODE]` only".into())),
+        };
+    }
     let subject = match head.split_once('.') {
         Some((session, nth)) => match nth.parse() {
             Ok(nth) if nth > 0 => Subject::Step { session: session.into(), nth },
@@ -73,9 +83,13 @@ fn parse_final(rest: &str, offset: usize) -> Result<Claim, ClaimError> {
         return Err((offset, "final queries are counted from 1".into()));
     }
     let at = offset + digits + (rows.len() - rows.trim_start().len());
-    let expected = match rows.trim().strip_prefix("has") {
-        Some(row) => Expected::Has(one_row(row, at + 3)?),
-        None => Expected::Rows(parse_rows(rows.trim(), at)?),
+    let rows = rows.trim();
+    let expected = if let Some(row) = rows.strip_prefix("has") {
+        Expected::Has(one_row(row, at + 3)?)
+    } else if rows.starts_with("counts") || rows.starts_with("error") {
+        parse_step(rows, at)?
+    } else {
+        Expected::Rows(parse_rows(rows, at)?)
     };
     Ok(Claim { subject: Subject::Final(nth), expected })
 }
@@ -99,13 +113,16 @@ fn parse_step(rest: &str, at: usize) -> Result<Expected, ClaimError> {
         ("affects", count) => Expected::Affects(
             count.parse().map_err(|_| (tail_at, format!("`{count}` is not a number of rows")))?,
         ),
+        ("counts", count) => Expected::Counts(
+            count.parse().map_err(|_| (tail_at, format!("`{count}` is not a number of rows")))?,
+        ),
         ("rows", rows) => Expected::Rows(parse_rows(rows, tail_at)?),
         ("has", row) => Expected::Has(one_row(row, tail_at)?),
         _ => {
             return Err((
                 at,
                 "a step `waits`, `waits for s1`, `does not wait`, is `ok`, `not sent`, gives \
-                 `error [CODE]`, `affects N`, `rows (…) (…)`, `rows none` or `has (…)`"
+                 `error [CODE]`, `affects N`, `counts N`, `rows (…) (…)`, `rows none` or `has (…)`"
                     .into(),
             ));
         }
@@ -270,6 +287,7 @@ impl fmt::Display for Subject {
         match self {
             Subject::Step { session, nth } => write!(f, "{session}.{nth}"),
             Subject::Session(name) => f.write_str(name),
+            Subject::Setup => f.write_str("setup"),
             Subject::Final(1) => f.write_str("final"),
             Subject::Final(nth) => write!(f, "final {nth}"),
         }
@@ -292,6 +310,7 @@ impl fmt::Display for Claim {
                 f.write_str(&show_rows(rows))
             }
             Expected::Rows(rows) => write!(f, "rows {}", show_rows(rows)),
+            Expected::Counts(n) => write!(f, "counts {n}"),
             Expected::Has(row) => write!(f, "has {}", show_row(row)),
             Expected::Commits => f.write_str("commits"),
             Expected::DoesNotCommit => f.write_str("does not commit"),

@@ -1,6 +1,6 @@
 //! Writes a case in its one canonical form. Formatting twice changes nothing.
 
-use super::{Case, CaseKind, Claim, Selector, Statement};
+use super::{Case, CaseKind, Claim, Condition, Selector, Statement};
 use std::fmt::Write;
 
 pub fn format(case: &Case) -> String {
@@ -24,6 +24,8 @@ pub fn format(case: &Case) -> String {
         section(&mut out, &case.final_notes, "final");
         statements(&mut out, &case.finals);
     }
+    // Before the recordings, which can be long.
+    conditions(&mut out, "shows when", &case.shows_when);
     for expectation in &case.expectations {
         let mut title = joined("expect", &expectation.on);
         if !expectation.levels.is_empty() {
@@ -34,10 +36,7 @@ pub fn format(case: &Case) -> String {
         section(&mut out, &expectation.notes, &title);
         claims(&mut out, &expectation.claims);
     }
-    for condition in &case.possible_when {
-        section(&mut out, &condition.notes, "possible when");
-        claims(&mut out, &condition.claims);
-    }
+    conditions(&mut out, "possible when", &case.possible_when);
     if !case.trailing_notes.is_empty() {
         out.push('\n');
         notes(&mut out, &case.trailing_notes);
@@ -54,6 +53,7 @@ fn header(out: &mut String, case: &Case) {
     };
     key("title", (!case.title.is_empty()).then(|| case.title.clone()));
     key("link", case.link.clone());
+    key("reported", case.reported.clone());
     key("engines", (!case.engines.is_empty()).then(|| list(&case.engines)));
     let kind_name = |kind: CaseKind| {
         CaseKind::ALL.iter().find(|(_, k)| *k == kind).map(|(name, _)| (*name).to_string())
@@ -65,10 +65,12 @@ fn header(out: &mut String, case: &Case) {
     for (session, level) in &case.session_levels {
         key(&format!("level {session}"), Some(level.name().to_lowercase()));
     }
-    if !case.about.is_empty() {
-        line(out, "about:");
-        for text in case.about.lines() {
-            line(out, &format!("  {text}"));
+    for (name, text) in [("about", &case.about), ("reporter", &case.reporter)] {
+        if !text.is_empty() {
+            line(out, &format!("{name}:"));
+            for text in text.lines() {
+                line(out, &format!("  {text}"));
+            }
         }
     }
     if !case.notes.is_empty() {
@@ -94,6 +96,13 @@ fn list(selectors: &[Selector]) -> String {
 fn statements(out: &mut String, statements: &[Statement]) {
     for statement in statements {
         line(out, &format!("  {};", indented(&statement.sql, "    ")));
+    }
+}
+
+fn conditions(out: &mut String, title: &str, conditions: &[Condition]) {
+    for condition in conditions {
+        section(out, &condition.notes, title);
+        claims(out, &condition.claims);
     }
 }
 

@@ -8,6 +8,8 @@ mod expect;
 mod format;
 mod parse;
 mod selector;
+#[cfg(test)]
+mod tests;
 
 pub use expect::{Claim, Expected, Subject};
 pub use format::format;
@@ -64,6 +66,8 @@ pub struct Case {
     pub id: String,
     pub title: String,
     pub link: Option<String>,
+    /// Where it was reported on: `mysql 5.7.17, 8.0.11`, in the report's words.
+    pub reported: Option<String>,
     /// Where the case is meant to run; empty means anywhere.
     pub engines: Vec<Selector>,
     pub kind: Option<CaseKind>,
@@ -73,6 +77,8 @@ pub struct Case {
     pub level: Option<Level>,
     pub session_levels: Vec<(String, Level)>,
     pub about: String,
+    /// What the reporter expected and what they saw.
+    pub reporter: String,
     /// Comment lines above the first section.
     pub notes: Vec<String>,
     pub setups: Vec<Setup>,
@@ -80,6 +86,8 @@ pub struct Case {
     pub finals: Vec<Statement>,
     pub final_notes: Vec<String>,
     pub expectations: Vec<Expectation>,
+    /// The bug shows when all claims of any of these hold.
+    pub shows_when: Vec<Condition>,
     /// The anomaly happened when all claims of any of these hold.
     pub possible_when: Vec<Condition>,
     pub trailing_notes: Vec<String>,
@@ -173,10 +181,16 @@ impl Case {
     ) -> Vec<&Claim> {
         self.expectations
             .iter()
-            .filter(|e| e.on.is_empty() || e.on.iter().any(|s| s.matches(engine, version)))
+            .filter(|e| e.on.is_empty() || e.on.iter().any(|s| s.expects(engine, version)))
             .filter(|e| e.levels.is_empty() || level.is_some_and(|l| e.levels.contains(&l)))
             .flat_map(|e| &e.claims)
             .collect()
+    }
+
+    /// What makes the case show what it is about; for a scenario of the
+    /// matrix, that its anomaly is possible.
+    pub fn when_it_shows(&self) -> &[Condition] {
+        if self.shows_when.is_empty() { &self.possible_when } else { &self.shows_when }
     }
 
     pub fn runs_on(&self, engine: &str, version: &str) -> bool {

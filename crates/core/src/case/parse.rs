@@ -118,11 +118,20 @@ impl<'a> Parser<'a> {
             Some("setup") => self.setup(key),
             Some("final") if key == "final" => self.finals(),
             Some("expect") => self.expect(key),
-            Some("possible") if key == "possible when" => self.possible(),
+            Some("possible") if key == "possible when" => {
+                let condition = self.condition()?;
+                self.case.possible_when.push(condition);
+                Ok(())
+            }
+            Some("shows") if key == "shows when" => {
+                let condition = self.condition()?;
+                self.case.shows_when.push(condition);
+                Ok(())
+            }
             _ if self.in_header => self.header(line, key, colon),
             _ => Err(self.error(
                 0,
-                format!("`{key}` is not a section here; use setup, final, expect or possible when, and put keys such as title above the setup"),
+                format!("`{key}` is not a section here; use setup, final, expect, shows when or possible when, and put keys such as title above the setup"),
             )),
         }
     }
@@ -131,7 +140,7 @@ impl<'a> Parser<'a> {
         let value_at = colon + 1 + (line[colon + 1..].len() - line[colon + 1..].trim_start().len());
         let value = line[colon + 1..].trim().to_string();
         let fail = |p: &Parser, message: String| p.error(value_at, message);
-        if value.is_empty() && key != "about" {
+        if value.is_empty() && key != "about" && key != "reporter" {
             return Err(fail(self, format!("`{key}:` needs a value")));
         }
         match key {
@@ -147,6 +156,7 @@ impl<'a> Parser<'a> {
             }
             "title" => self.case.title = value,
             "link" => self.case.link = Some(value),
+            "reported" => self.case.reported = Some(value),
             "engines" => self.case.engines = self.selectors(&value, value_at)?,
             "kind" => {
                 let found = CaseKind::ALL.iter().find(|(name, _)| *name == value);
@@ -169,7 +179,14 @@ impl<'a> Parser<'a> {
             "level" => {
                 self.case.level = Some(value.parse().map_err(|e| fail(self, format!("{e}")))?);
             }
-            "about" => return self.about(value),
+            "about" => {
+                self.case.about = self.text_block(value);
+                return Ok(());
+            }
+            "reporter" => {
+                self.case.reporter = self.text_block(value);
+                return Ok(());
+            }
             _ => match key.strip_prefix("level ") {
                 Some(session) => {
                     let level = value.parse().map_err(|e| fail(self, format!("{e}")))?;
@@ -178,7 +195,7 @@ impl<'a> Parser<'a> {
                 None => {
                     return Err(self.error(
                         0,
-                        format!("unknown key `{key}`; known are case, title, link, engines, kind, anomaly, variant, level, level SESSION, about"),
+                        format!("unknown key `{key}`; known are case, title, link, engines, kind, reported, anomaly, variant, level, level SESSION, about, reporter"),
                     ));
                 }
             },
@@ -189,7 +206,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn about(&mut self, first: String) -> Parsed<()> {
+    /// Text of several lines below its key.
+    fn text_block(&mut self, first: String) -> String {
         self.case.notes.append(&mut self.notes);
         self.at += 1;
         let mut text: Vec<String> = if first.is_empty() { Vec::new() } else { vec![first] };
@@ -199,8 +217,7 @@ impl<'a> Parser<'a> {
         while text.last().is_some_and(String::is_empty) {
             text.pop();
         }
-        self.case.about = text.join("\n");
-        Ok(())
+        text.join("\n")
     }
 
     /// The indented and blank lines below a section's title.
@@ -287,12 +304,11 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn possible(&mut self) -> Parsed<()> {
+    fn condition(&mut self) -> Parsed<Condition> {
         let notes = self.open_section();
         self.title_is_alone()?;
         let claims = self.claims()?;
-        self.case.possible_when.push(Condition { claims, notes });
-        Ok(())
+        Ok(Condition { claims, notes })
     }
 
     fn claims(&mut self) -> Parsed<Vec<Claim>> {

@@ -25,6 +25,17 @@ impl Selector {
         let not_after = |to: &String| version_cmp(version, to) != Ordering::Greater;
         self.from.as_ref().is_none_or(not_before) && self.to.as_ref().is_none_or(not_after)
     }
+
+    /// Whether an expectation written for this selector is about the target.
+    /// One version is what a recording names, and a recording is about the
+    /// mode in which it was made, not about the engine's other modes.
+    pub fn expects(&self, engine: &str, version: &str) -> bool {
+        self.matches(engine, version) && (!self.is_one_version() || self.engine == engine)
+    }
+
+    pub fn is_one_version(&self) -> bool {
+        self.from.is_some() && self.from == self.to
+    }
 }
 
 /// Compares as many dotted parts as `bound` has.
@@ -125,6 +136,14 @@ mod tests {
         assert!(matches("sqlite", "sqlite+wal", "3.50"));
         assert!(matches("sqlite+wal", "sqlite+wal", "3.50"));
         assert!(!matches("sqlite+wal", "sqlite", "3.50"));
+    }
+
+    #[test]
+    fn a_recording_is_about_one_mode() {
+        let recorded: Selector = "tidb@8.5".parse().unwrap();
+        assert!(recorded.expects("tidb", "8.5.0") && !recorded.expects("tidb+optimistic", "8.5.0"));
+        let general: Selector = "tidb".parse().unwrap();
+        assert!(general.expects("tidb+optimistic", "8.5.0"));
     }
 
     #[test]

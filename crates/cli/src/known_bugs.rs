@@ -1,0 +1,189 @@
+//! Where bugs show, from what is recorded: one phrase for a list, and the
+//! table of bugs, versions and levels in `docs/known-bugs.md`.
+
+use crate::library::{Entry, Seen, Verdict};
+use isolde_core::Level;
+use std::fmt::Write;
+
+/// What one target showed, over its levels.
+struct OnTarget {
+    engine: String,
+    version: String,
+    shows: Vec<Level>,
+    recorded: usize,
+    refused: usize,
+    judged: bool,
+}
+
+fn by_target(seen: &[Seen]) -> Vec<OnTarget> {
+    let mut targets: Vec<OnTarget> = Vec::new();
+    for one in seen {
+        let same = |t: &&mut OnTarget| t.engine == one.engine && t.version == one.version;
+        let target = match targets.iter_mut().find(same) {
+            Some(target) => target,
+            None => {
+                targets.push(OnTarget {
+                    engine: one.engine.clone(),
+                    version: one.version.clone(),
+                    shows: Vec::new(),
+                    recorded: 0,
+                    refused: 0,
+                    judged: false,
+                });
+                targets.last_mut().expect("just pushed")
+            }
+        };
+        target.recorded += 1;
+        target.refused += usize::from(one.verdict == Verdict::Refused);
+        target.judged |= one.verdict != Verdict::Unjudged;
+        if one.verdict == Verdict::Shows {
+            target.shows.push(one.level);
+        }
+    }
+    targets
+}
+
+impl OnTarget {
+    fn cell(&self) -> String {
+        let levels: Vec<&str> = self.shows.iter().map(|l| l.short()).collect();
+        match levels.len() {
+            _ if self.refused == self.recorded => "refused".into(),
+            _ if !self.judged => "recorded".into(),
+            0 => "not seen".into(),
+            1 if self.recorded == 1 => levels[0].into(),
+            n if n == self.recorded => "all levels".into(),
+            _ => levels.join(" "),
+        }
+    }
+}
+
+/// `mysql 5.7.19, 8.0.33 RC RR; 9.7.4 RR`, or where it was not seen.
+pub fn where_it_shows(seen: &[Seen]) -> String {
+    let targets = by_target(seen);
+    if targets.is_empty() {
+        return "not recorded".into();
+    }
+    if !targets.iter().any(|t| t.judged) {
+        return "–".into();
+    }
+    let grouped = |wanted: &dyn Fn(&OnTarget) -> bool, with_cell: bool| {
+        let mut groups: Vec<(String, String, Vec<String>)> = Vec::new();
+        for target in targets.iter().filter(|t| wanted(t)) {
+            let cell = if with_cell { target.cell() } else { String::new() };
+            match groups.iter_mut().find(|(e, c, _)| *e == target.engine && *c == cell) {
+                Some((_, _, versions)) => versions.push(target.version.clone()),
+                None => groups.push((target.engine.clone(), cell, vec![target.version.clone()])),
+            }
+        }
+        let texts: Vec<String> = groups
+            .into_iter()
+            .map(|(engine, cell, versions)| {
+                format!("{engine} {} {cell}", versions.join(", ")).trim_end().to_string()
+            })
+            .collect();
+        texts.join("; ")
+    };
+    match grouped(&|t| !t.shows.is_empty(), true) {
+        text if text.is_empty() => match grouped(&|t| t.refused < t.recorded, false) {
+            ran if ran.is_empty() => format!("refused by {}", grouped(&|_| true, false)),
+            ran => format!("not seen on {ran}"),
+        },
+        text => text,
+    }
+}
+
+/// `97 bugs and 30 scenarios; 40 of the bugs show here`.
+pub fn count(entries: &[Entry]) -> String {
+    let shows = |e: &&Entry| e.seen().iter().any(|s| s.verdict == Verdict::Shows);
+    let (scenarios, bugs): (Vec<&Entry>, Vec<&Entry>) =
+        entries.iter().partition(|e| e.kind_name() == "scenario");
+    format!(
+        "{} reports and {} scenarios; {} of the reports show on a version recorded here.",
+        bugs.len(),
+        scenarios.len(),
+        bugs.iter().filter(|e| shows(e)).count()
+    )
+}
+
+pub fn markdown(entries: &[Entry]) -> String {
+    let mut out = String::from(
+        "# Known bugs: where they show
+
+This page is made from the library in `cases/` by `isolde list --markdown`; do not edit it.
+Every cell was recorded by running the case (`isolde test --record`), with the level set in each
+session before it began. A cell lists the levels at which the bug shows: RU READ UNCOMMITTED, RC
+READ COMMITTED, RR REPEATABLE READ, SI SNAPSHOT, SER SERIALIZABLE. *Not seen* means that the
+steps ran and the bug did not show; *refused*, that the server does not accept the setup (an
+older version, or an option of debug builds); *recorded*, that the case does not say what showing
+means; an empty cell, that the case is not meant for that engine.
+
+The kinds are `bug`, `fixed` (in a release, says the report), `documented` (the manual allows
+it), `disputed` (the maintainers see it otherwise, or nobody has confirmed it) and `scenario`.
+
+",
+    );
+    let _ = writeln!(out, "{}", count(entries));
+    let mut groups: Vec<&str> = entries.iter().map(Entry::group).collect();
+    groups.dedup();
+    for group in groups {
+        let mine: Vec<&Entry> = entries.iter().filter(|e| e.group() == group).collect();
+        section(&mut out, group, &mine);
+    }
+    out
+}
+
+fn section(out: &mut String, group: &str, entries: &[&Entry]) {
+    let targets: Vec<Vec<OnTarget>> = entries.iter().map(|e| by_target(&e.seen())).collect();
+    let mut columns: Vec<(String, String)> =
+        targets.iter().flatten().map(|t| (t.engine.clone(), t.version.clone())).collect();
+    let number = |v: &str| -> Vec<u64> { v.split('.').map(|p| p.parse().unwrap_or(0)).collect() };
+    columns.sort_by_key(|(engine, version)| (engine.clone(), number(version)));
+    columns.dedup();
+    let _ = write!(out, "\n## {group}\n\n| case | kind | what |");
+    for (engine, version) in &columns {
+        let _ = write!(out, " {engine} {version} |");
+    }
+    let _ = writeln!(out, "\n|---|---|---|{}", "---|".repeat(columns.len()));
+    for (entry, targets) in entries.iter().zip(&targets) {
+        let name = entry.case.id.split_once('/').map_or(entry.case.id.as_str(), |(_, n)| n);
+        let name = match &entry.case.link {
+            Some(link) => format!("[{name}]({link})"),
+            None => name.to_string(),
+        };
+        let title = entry.case.title.replace('|', "\\|");
+        let _ = write!(out, "| {name} | {} | {title} |", entry.kind_name());
+        for (engine, version) in &columns {
+            let found = targets.iter().find(|t| t.engine == *engine && t.version == *version);
+            let _ = write!(out, " {} |", found.map(OnTarget::cell).unwrap_or_default());
+        }
+        out.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(version: &str, level: Level, verdict: Verdict) -> Seen {
+        Seen { engine: "mysql".into(), version: version.into(), level, verdict }
+    }
+
+    #[test]
+    fn versions_that_show_the_same_are_named_together() {
+        use Verdict::{NotSeen, Shows};
+        let (rc, rr) = (Level::ReadCommitted, Level::RepeatableRead);
+        let mut all = vec![
+            seen("5.7.19", rc, Shows),
+            seen("5.7.19", rr, NotSeen),
+            seen("8.0.33", rc, Shows),
+            seen("8.0.33", rr, NotSeen),
+            seen("9.7.4", rc, NotSeen),
+        ];
+        assert_eq!(where_it_shows(&all), "mysql 5.7.19, 8.0.33 RC");
+        all.retain(|s| s.verdict == NotSeen);
+        assert_eq!(where_it_shows(&all), "not seen on mysql 5.7.19, 8.0.33, 9.7.4");
+        assert_eq!(where_it_shows(&[]), "not recorded");
+        let refused = [seen("5.7.19", rc, Verdict::Refused)];
+        assert_eq!(where_it_shows(&refused), "refused by mysql 5.7.19");
+    }
+}

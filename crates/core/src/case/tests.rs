@@ -1,0 +1,50 @@
+//! Cases as text: what goes in comes out.
+
+use super::{format, parse};
+
+const BUG: &str = "\
+case: mysql/1
+title: A title
+reported: mysql 5.7.17, 8.0.11
+engines: mysql
+kind: bug
+about:
+  What it is about.
+reporter:
+  Expected: no wait.
+  Seen: a wait.
+
+s1> begin;
+s1> select 1;
+
+shows when:
+  s1.2 waits
+
+shows when:
+  s1.2 error
+
+expect mysql@9.7.4 at repeatable read:
+  setup error 1064
+
+expect mysql@8.0.33 at repeatable read:
+  s1.2 counts 40
+  final error 1146
+";
+
+#[test]
+fn the_words_of_a_bug_round_trip() {
+    let case = parse(BUG).unwrap();
+    assert_eq!(format(&case), BUG);
+    assert_eq!(case.shows_when.len(), 2);
+    assert_eq!(case.reporter, "Expected: no wait.\nSeen: a wait.");
+    assert_eq!(case.reported.as_deref(), Some("mysql 5.7.17, 8.0.11"));
+}
+
+#[test]
+fn claims_about_a_setup_and_counts_are_checked() {
+    for (claim, at) in [("setup ok", 9), ("s1.1 counts x", 15), ("final counts", 15)] {
+        let text = format!("case: x\n\ns1> begin;\n\nshows when:\n  {claim}\n");
+        let error = parse(&text).unwrap_err();
+        assert_eq!((error.line, error.column), (6, at), "{claim}: {error}");
+    }
+}
