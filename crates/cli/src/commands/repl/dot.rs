@@ -31,12 +31,22 @@ pub const COMMANDS: [(&str, &str, &str); 14] = [
     ("quit", "", "end (Ctrl-D does too)"),
 ];
 
+/// The command that the name begins, if it is the only one.
+fn full_name(name: &str) -> &str {
+    let mut fitting = COMMANDS.iter().map(|(known, ..)| *known).filter(|k| k.starts_with(name));
+    match (fitting.next(), fitting.next()) {
+        (Some(only), None) => only,
+        _ => name,
+    }
+}
+
 impl Repl<'_> {
     pub(super) fn dot(&mut self, name: &str, words: &[String]) -> Flow {
         let first = words.first().map(String::as_str);
+        let name = full_name(name);
         match (name, first) {
-            ("quit" | "exit" | "q", _) => return Flow::Quit,
-            ("help" | "h", _) => self.help(),
+            ("quit" | "exit", _) => return Flow::Quit,
+            ("help", _) => self.help(),
             ("sessions", _) => {
                 let lab = self.lab.as_ref().expect("it is there until the end");
                 self.say(&show::sessions(self.context.console, lab));

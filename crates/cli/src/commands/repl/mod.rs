@@ -90,7 +90,7 @@ impl<'a> Repl<'a> {
             let line = line.map_err(|e| {
                 Failure::new(ExitCode::BadInput, format!("cannot read the commands: {e}"))
             })?;
-            push_line(&mut text, &line);
+            self.push_line(&mut text, &line);
             match self.take(&text) {
                 Flow::More => continue,
                 Flow::Next => text.clear(),
@@ -104,6 +104,19 @@ impl<'a> Repl<'a> {
             self.wrong("the last statement lacks its ;");
         }
         self.end_pipe()
+    }
+
+    fn push_line(&self, text: &mut String, line: &str) {
+        // Who forgot a ; and types .help should get help, not more SQL.
+        let command = line.strip_prefix('.').is_some_and(|l| l.starts_with(char::is_alphabetic));
+        if command && !text.is_empty() {
+            self.say("(the statement without its ; is dropped)");
+            text.clear();
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(line);
     }
 
     fn end_pipe(&mut self) -> Outcome {
@@ -124,12 +137,14 @@ impl<'a> Repl<'a> {
             Input::Switch(session) => self.current = session,
             Input::Setup(statements) => self.set_up(&statements),
             Input::Statements { session, level, statements } => {
-                if let Some(session) = session {
-                    self.current = session;
-                }
-                let session = self.current.clone();
+                let session = session.unwrap_or_else(|| self.current.clone());
                 for (i, sql) in statements.iter().enumerate() {
                     self.submit(&session, level.filter(|_| i == 0), sql);
+                }
+                // Who waits can take nothing more: the prompt stays with the
+                // session that had it, which may well be the one in the way.
+                if !self.is_busy(&session) {
+                    self.current = session;
                 }
             }
         }
@@ -142,6 +157,13 @@ impl<'a> Repl<'a> {
         self.report(outcome);
         self.tell_unfinished(session);
         self.learn_words(sql);
+    }
+
+    fn is_busy(&mut self, session: &str) -> bool {
+        let busy = |s: &SessionState| {
+            matches!(s, SessionState::Working { .. } | SessionState::Waiting { .. })
+        };
+        self.lab().sessions().iter().any(|s| s.name == session && busy(&s.state))
     }
 
     /// Says what became of a statement that has no outcome yet.
@@ -243,11 +265,4 @@ fn open_lab(
     lab.patience = patience;
     lab.interrupted = interrupt::asked;
     Ok(lab)
-}
-
-fn push_line(text: &mut String, line: &str) {
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(line);
 }

@@ -104,7 +104,8 @@ impl Shower {
                 out
             }
             What::NotSent { why } => {
-                line(&console.paint(Style::Doubt, &format!("not sent: {why} (begin starts anew)")))
+                let hint = if why.contains("ended") { "; begin starts a new one" } else { "" };
+                line(&console.paint(Style::Doubt, &format!("not sent: {why}{hint}")))
             }
             What::Sent { .. }
             | What::Resumed

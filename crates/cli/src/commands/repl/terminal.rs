@@ -2,7 +2,7 @@
 //! statements under way and prints above it what becomes of them.
 
 use super::complete::Completion;
-use super::{Flow, Repl, push_line};
+use super::{Flow, Repl};
 use crate::commands::Outcome;
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
@@ -57,7 +57,10 @@ fn read_lines(
             false => ("...> ".to_string(), "...> ".to_string()),
         };
         match editor.readline(&prompt) {
-            Ok(line) => push_line(&mut text, &line),
+            Ok(line) => {
+                let repl = shared.lock().expect("the other thread does not panic");
+                repl.push_line(&mut text, &line);
+            }
             Err(ReadlineError::Interrupted) => {
                 if text.is_empty() {
                     println!("(Ctrl-D or .quit ends)");
@@ -146,7 +149,7 @@ fn welcome(repl: &Repl<'_>) {
     console.say("  begin; update t set v = 11 where id = 1;");
     console.say(&format!(
         "  s2> update t set v = 12 where id = 1;   {}",
-        dim("waits for s1, until:  s1> commit;")
+        dim("waits for s1, until you commit;")
     ));
 }
 
