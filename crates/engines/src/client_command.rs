@@ -61,7 +61,9 @@ impl ClientCommand {
                 format!("--set=PROMPT2={session}...> "),
             ],
             "sqlite3" => {
-                vec!["-cmd".into(), format!(".prompt \"{session}> \" \"{session}...> \"")]
+                // Beside others it should wait for a lock, as a server would.
+                let prompt = format!(".prompt \"{session}> \" \"{session}...> \"");
+                vec!["-cmd".into(), prompt, "-cmd".into(), ".timeout 600000".into()]
             }
             _ => vec![format!("--prompt={session}> ")],
         };

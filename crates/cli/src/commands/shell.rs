@@ -117,9 +117,7 @@ impl Tmux {
             self.tell(&["set-option", "-g", setting[0], setting[1]])?;
         }
         self.tell(&["select-pane", "-t", "isolde.0"])?;
-        let attached = self.attach();
-        let _ = self.tell(&["kill-server"]);
-        attached
+        self.attach()
     }
 
     fn attach(&self) -> Outcome {
@@ -130,10 +128,29 @@ impl Tmux {
             if interrupt::asked() {
                 let _ = self.tell(&["kill-server"]);
                 let _ = attached.wait();
-                break;
+                return Ok(ExitCode::Fine);
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Ok(ExitCode::Fine)
+        // What it had to say stands on the terminal.
+        match attached.wait().map_err(failed)?.success() {
+            true => Ok(ExitCode::Fine),
+            false => Err(Failure::new(ExitCode::Unreachable, "tmux could not attach")),
+        }
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        // tmux leaves the file of its socket behind.
+        let place = self.command(&["display-message", "-p", "#{socket_path}"]).output();
+        let _ = self.tell(&["kill-server"]);
+        let place = place.ok().map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string());
+        let place = place.filter(|p| p.ends_with(&self.socket)).unwrap_or_else(|| {
+            let folder = std::env::var("TMUX_TMPDIR").unwrap_or_else(|_| "/tmp".into());
+            // SAFETY: getuid has no preconditions and cannot fail.
+            format!("{folder}/tmux-{}/{}", unsafe { libc::getuid() }, self.socket)
+        });
+        let _ = std::fs::remove_file(place);
     }
 }

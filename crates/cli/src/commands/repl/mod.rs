@@ -90,11 +90,8 @@ impl<'a> Repl<'a> {
             let line = line.map_err(|e| {
                 Failure::new(ExitCode::BadInput, format!("cannot read the commands: {e}"))
             })?;
-            self.push_line(&mut text, &line);
-            match self.take(&text) {
-                Flow::More => continue,
-                Flow::Next => text.clear(),
-                Flow::Quit => return self.end_pipe(),
+            if self.take_line(&mut text, &line) == Flow::Quit {
+                return self.end_pipe();
             }
             if interrupt::asked() {
                 return Ok(ExitCode::Interrupted);
@@ -106,7 +103,9 @@ impl<'a> Repl<'a> {
         self.end_pipe()
     }
 
-    fn push_line(&self, text: &mut String, line: &str) {
+    /// Adds a line to the text before it, and does what that asks for as soon
+    /// as it is complete.
+    fn take_line(&mut self, text: &mut String, line: &str) -> Flow {
         // Who forgot a ; and types .help should get help, not more SQL.
         let command = line.strip_prefix('.').is_some_and(|l| l.starts_with(char::is_alphabetic));
         if command && !text.is_empty() {
@@ -117,6 +116,11 @@ impl<'a> Repl<'a> {
             text.push('\n');
         }
         text.push_str(line);
+        let flow = self.take(text);
+        if flow != Flow::More {
+            text.clear();
+        }
+        flow
     }
 
     fn end_pipe(&mut self) -> Outcome {

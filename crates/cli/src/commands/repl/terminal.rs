@@ -57,35 +57,28 @@ fn read_lines(
             false => ("...> ".to_string(), "...> ".to_string()),
         };
         match editor.readline(&prompt) {
-            Ok(line) => {
-                let repl = shared.lock().expect("the other thread does not panic");
-                repl.push_line(&mut text, &line);
+            Ok(typed) => {
+                let _ = editor.add_history_entry(&typed);
+                // What is pasted can be many lines.
+                for line in typed.split('\n') {
+                    let mut repl = shared.lock().expect("the other thread does not panic");
+                    if repl.take_line(&mut text, line) == Flow::Quit {
+                        return Ok(ExitCode::Fine);
+                    }
+                    interrupt::forget();
+                }
             }
             Err(ReadlineError::Interrupted) => {
                 if text.is_empty() {
                     println!("(Ctrl-D or .quit ends)");
                 }
                 text.clear();
-                continue;
             }
             Err(ReadlineError::Eof) => return Ok(ExitCode::Fine),
-            Err(ReadlineError::Signal(_)) => continue,
+            Err(ReadlineError::Signal(_)) => {}
             // The terminal went away.
             Err(_) if interrupt::told_to_end() => return Ok(ExitCode::Interrupted),
             Err(error) => return Err(error),
-        }
-        let mut repl = shared.lock().expect("the other thread does not panic");
-        let flow = repl.take(&text);
-        interrupt::forget();
-        if flow == Flow::More {
-            continue;
-        }
-        if !text.trim().is_empty() {
-            let _ = editor.add_history_entry(text.replace('\n', " "));
-        }
-        text.clear();
-        if flow == Flow::Quit {
-            return Ok(ExitCode::Fine);
         }
     }
 }
