@@ -195,6 +195,8 @@ fn a_wait_that_ends_by_itself_is_shown_while_the_prompt_is_idle() {
 const MIXED: &str = "\
 setup> create table t (id int primary key, v int);
 setup> insert into t values (1, 10), (2, 20);
+insert into t values (0, 0);
+.level serializable
 .level s2 serializable
 begin; update t set v = 11 where id = 1;
 s2> begin;

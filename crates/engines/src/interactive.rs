@@ -149,12 +149,32 @@ impl Interactive {
             None => {
                 self.level = level;
                 self.own_levels.clear();
-                if self.lives.is_empty() {
-                    self.case.level = Some(level);
-                    self.history.level = Some(level);
+                if self.level_has_not_mattered() {
+                    self.set_level_of_the_case(level)?;
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Until now every statement ran alone and committed by itself, as those
+    /// do that make the tables.
+    fn level_has_not_mattered(&self) -> bool {
+        let waited = self.history.events.iter().any(|e| matches!(e.what, What::Waiting { .. }));
+        let idle = self.lives.iter().all(|l| l.in_flight.is_none() && l.tx == TxState::None);
+        idle && !waited && self.history.transactions.iter().all(|t| t.autocommit)
+    }
+
+    /// So the saved case names the level once, and replays at any other.
+    fn set_level_of_the_case(&mut self, level: Level) -> Result<(), RunError> {
+        for live in &mut self.lives {
+            let limit = self.limits.statement;
+            set_level(self.engine.as_ref(), live.session.as_mut(), level, limit)?;
+            live.level = level;
+        }
+        self.case.session_levels.clear();
+        self.case.level = Some(level);
+        self.history.level = Some(level);
         Ok(())
     }
 

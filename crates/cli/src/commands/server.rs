@@ -23,8 +23,13 @@ pub fn run(context: &Context<'_>, target: &str, setup: Option<&Path>) -> Outcome
         context.console.print(&as_json(engine.as_ref(), client.as_ref()).to_string());
     } else {
         introduce(context, engine.as_ref(), client.as_ref());
-        if let Some(client) = client.filter(|c| !c.is_installed()) {
-            context.console.note(&format!("({})", client.missing()));
+        if let Some(client) = client {
+            if !client.is_installed() {
+                context.console.note(&format!("({})", client.missing()));
+            }
+            if let (Some(_), Some(variable)) = (target.password(), client.password_variable) {
+                context.console.note(&format!("The client takes the password from {variable}."));
+            }
         }
     }
     wait_until_told(context);

@@ -5,7 +5,6 @@ use super::{Context, Outcome};
 use crate::exit_code::{ExitCode, Failure};
 use crate::interrupt;
 use isolde_engines::client_command::ClientCommand;
-use isolde_engines::target::Target;
 use std::io::{IsTerminal, stdin, stdout};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -23,7 +22,7 @@ pub fn run(context: &Context<'_>, clients: u16, target: &str, setup: Option<&Pat
     if on_screen && let Some(tmux) = Tmux::find() {
         let info = engine.info();
         let title = format!("{} {}", info.engine, info.version);
-        return tmux.side_by_side(&named, &client, &title, password_of(&target));
+        return tmux.side_by_side(&named, &client, &title, target.password());
     }
     if context.json {
         let commands: Vec<String> = named.iter().map(ClientCommand::text).collect();
@@ -37,13 +36,6 @@ pub fn run(context: &Context<'_>, clients: u16, target: &str, setup: Option<&Pat
     }
     wait_until_told(context);
     Ok(ExitCode::Fine)
-}
-
-fn password_of(target: &Target) -> Option<&str> {
-    match target {
-        Target::Url(url) => url.password.as_deref(),
-        _ => None,
-    }
 }
 
 /// A tmux server of our own: nothing of the user's tmux is touched, and

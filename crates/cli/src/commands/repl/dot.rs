@@ -11,7 +11,7 @@ use isolde_core::case::{self, Case};
 use isolde_core::transcript::summary;
 use isolde_core::{Level, value};
 use isolde_engines::engine::Outcome as Answer;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Name, arguments, what it does.
 pub const COMMANDS: [(&str, &str, &str); 14] = [
@@ -44,6 +44,8 @@ impl Repl<'_> {
     pub(super) fn dot(&mut self, name: &str, words: &[String]) -> Flow {
         let first = words.first().map(String::as_str);
         let name = full_name(name);
+        let file = words.join(" ");
+        let file = Path::new(&file);
         match (name, first) {
             ("quit" | "exit", _) => return Flow::Quit,
             ("help", _) => self.help(),
@@ -57,11 +59,11 @@ impl Repl<'_> {
             ("tables", _) => self.tables(),
             ("reset", _) => self.reset(),
             ("cancel", Some(session)) => self.cancel(session),
-            ("save", Some(file)) => self.save(Path::new(file)),
-            ("load", Some(file)) => self.load(Path::new(file)),
+            ("save", Some(_)) => self.save(file),
+            ("load", Some(_)) => self.load(file),
             ("target", Some(target)) => self.change_target(target),
-            ("replay", Some(file)) => {
-                let files = [PathBuf::from(file)];
+            ("replay", Some(_)) => {
+                let files = [file.to_path_buf()];
                 let on = [self.target.to_string()];
                 let outcome = replay::run(self.context, &files, &on, &[], None);
                 self.ended(outcome);
@@ -198,6 +200,9 @@ impl Repl<'_> {
     fn reset(&mut self) {
         let outcome = self.lab().reset();
         self.start_over();
+        if outcome.is_ok() {
+            self.say("Empty again: no tables, no sessions, the default level.");
+        }
         self.report(outcome);
     }
 
