@@ -126,6 +126,35 @@ pub enum Command {
         #[arg(value_name = "ENGINE[@VERSION]", required = true)]
         engines: Vec<String>,
     },
+    /// Start a private server, say how to reach it, and remove it at the end.
+    #[command(after_help = TARGETS)]
+    Server {
+        #[arg(value_name = "TARGET")]
+        target: String,
+        /// Run this first: a script of SQL, or the setup of a case file.
+        #[arg(long, value_name = "FILE")]
+        setup: Option<PathBuf>,
+    },
+    /// Clients of one private server, side by side in tmux.
+    #[command(after_help = TARGETS)]
+    Shell {
+        /// How many clients.
+        #[arg(value_name = "N", value_parser = clap::value_parser!(u16).range(1..=16))]
+        clients: u16,
+        #[arg(value_name = "TARGET")]
+        target: String,
+        /// Run this first: a script of SQL, or the setup of a case file.
+        #[arg(long, value_name = "FILE")]
+        setup: Option<PathBuf>,
+    },
+    /// Type statements into several sessions and watch who waits for whom.
+    ///
+    /// Reads commands from stdin when that is no terminal.
+    #[command(after_help = TARGETS)]
+    Repl {
+        #[arg(value_name = "TARGET", default_value = "sqlite")]
+        target: String,
+    },
     /// Check that a driver program follows the protocol.
     DriverCheck {
         /// The driver's command line.

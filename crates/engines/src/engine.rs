@@ -10,6 +10,7 @@
 use isolde_core::history::{DbError, TargetInfo};
 use isolde_core::value::Row;
 use isolde_core::{Level, Profile};
+use std::path::Path;
 use std::time::Duration;
 
 /// The server's own name for a session: a process, thread or connection id.
@@ -95,6 +96,16 @@ pub enum EngineError {
 
 pub type EngineResult<T> = Result<T, EngineError>;
 
+/// Where a client of the user's own can log in. No password: it is never
+/// printed, and private servers have none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientInfo {
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub database: String,
+}
+
 pub trait Engine: Send {
     fn info(&self) -> &TargetInfo;
     fn profile(&self) -> &Profile;
@@ -124,6 +135,16 @@ pub trait Engine: Send {
 
     /// Brings a server that died back, empty. Only for private ones.
     fn revive(&mut self) -> EngineResult<()>;
+
+    /// How to reach Isolde's database with a client; none without a server.
+    fn client(&self) -> Option<ClientInfo> {
+        None
+    }
+
+    /// The file that holds the database, for engines without a server.
+    fn database_file(&self) -> Option<&Path> {
+        None
+    }
 
     /// The end of the server's log, if Isolde has it.
     fn log_tail(&self) -> Option<String> {

@@ -1,6 +1,7 @@
 //! Everything of Isolde that talks to a database: engines, sessions, the
 //! runner, private servers and where they come from.
 
+pub mod client_command;
 pub mod cockroach;
 pub mod container;
 pub mod dolt;
@@ -17,6 +18,7 @@ pub mod engine;
 pub mod fetch;
 mod innodb;
 pub mod install;
+pub mod interactive;
 pub mod mysql;
 mod mysql_servers;
 mod mysql_wire;

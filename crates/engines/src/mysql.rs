@@ -572,6 +572,15 @@ impl Engine for MySqlEngine {
         run_to_end(&mut self.control, &sql, CONTROL_LIMIT).map(|_| ())
     }
 
+    fn client(&self) -> Option<ClientInfo> {
+        Some(ClientInfo {
+            host: self.place.host.clone(),
+            port: self.place.port,
+            user: self.place.user.clone(),
+            database: self.database.clone(),
+        })
+    }
+
     fn log_tail(&self) -> Option<String> {
         self.private.as_ref().map(|(server, _)| server.log_tail())
     }

@@ -436,6 +436,15 @@ impl Engine for Postgres {
         Ok(())
     }
 
+    fn client(&self) -> Option<ClientInfo> {
+        Some(ClientInfo {
+            host: self.place.host.clone(),
+            port: self.place.port,
+            user: self.place.user.clone(),
+            database: self.database.clone(),
+        })
+    }
+
     fn log_tail(&self) -> Option<String> {
         self.private.as_ref().map(|p| p.server.log_tail())
     }

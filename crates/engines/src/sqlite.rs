@@ -218,6 +218,10 @@ impl Engine for Sqlite {
     fn revive(&mut self) -> EngineResult<()> {
         Ok(())
     }
+
+    fn database_file(&self) -> Option<&Path> {
+        Some(&self.file)
+    }
 }
 
 pub struct SqliteSession {

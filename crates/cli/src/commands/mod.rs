@@ -5,10 +5,13 @@ mod fetch;
 mod fmt;
 mod list;
 mod matrix;
+mod repl;
 mod replay;
+mod server;
 mod servers;
 mod test;
 mod test_report;
+mod shell;
 
 use crate::args::{Args, Command, Via};
 use crate::console::Console;
@@ -54,6 +57,11 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         }
         Command::Fmt { files, check } => fmt::run(&context, &files, check),
         Command::Servers => servers::run(&context),
+        Command::Server { target, setup } => server::run(&context, &target, setup.as_deref()),
+        Command::Shell { clients, target, setup } => {
+            shell::run(&context, clients, &target, setup.as_deref())
+        }
+        Command::Repl { target } => repl::run(&context, &target),
         Command::Fetch { engines } => fetch::run(&context, &engines),
         Command::DriverCheck { command } => driver_check::run(&context, &command),
         Command::Completions { shell } => {

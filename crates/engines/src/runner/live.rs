@@ -82,7 +82,7 @@ impl Run<'_> {
     }
 
     /// Rolls the session's transaction back and records why.
-    pub(super) fn roll_back(&mut self, who: usize, why: &str) -> Result<(), super::RunError> {
+    pub(crate) fn roll_back(&mut self, who: usize, why: &str) -> Result<(), super::RunError> {
         let (transaction, failed) = match self.lives[who].tx {
             TxState::Open(t) => (t, false),
             TxState::Failed(t) => (t, true),
@@ -270,12 +270,12 @@ impl Run<'_> {
 
     /// A statement that an engine without a deadlock detector would refuse
     /// for ever: its transaction is rolled back.
-    pub(super) fn fail_busy(&mut self, who: usize) -> Result<(), super::RunError> {
+    pub(crate) fn fail_busy(&mut self, who: usize, why: &str) -> Result<(), super::RunError> {
         let Some(in_flight) = self.lives[who].in_flight.take() else { return Ok(()) };
         let error = DbError {
             code: "BUSY".into(),
             sqlstate: None,
-            message: "every session waits for another; this one began to wait last".into(),
+            message: why.into(),
             class: ErrorClass::Busy,
             effect: ErrorEffect::RolledBack,
         };
@@ -297,7 +297,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(super) fn cancel(&mut self, who: usize) -> Result<(), super::RunError> {
+    pub(crate) fn cancel(&mut self, who: usize) -> Result<(), super::RunError> {
         let live = &mut self.lives[who];
         if let Some(in_flight) = &mut live.in_flight {
             in_flight.cancelled = true;

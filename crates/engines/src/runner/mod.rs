@@ -14,7 +14,7 @@
 //! What it does not do: it judges nothing. Errors of the server are outcomes
 //! in the history; only a target that cannot be used at all is an `Err`.
 
-mod live;
+pub(crate) mod live;
 mod settle;
 
 use crate::engine::{Engine, EngineError, Outcome, Session};
@@ -95,23 +95,24 @@ impl Runner {
 
     /// Runs the steps on the database as it stands.
     pub fn run_steps(&mut self, case: &Case, level: Option<Level>) -> Result<History, RunError> {
-        let lives = self.open_sessions(case, level)?;
+        let mut lives = self.open_sessions(case, level)?;
+        let mut history = empty_history(case, level);
+        history.on = self.engine.info().clone();
         let mut run = Run {
             engine: self.engine.as_mut(),
             limits: self.limits,
+            patience: None,
             interrupted: self.interrupted,
             case,
-            lives,
-            submitted: vec![false; case.steps.len()],
-            history: empty_history(case, level),
+            lives: &mut lives,
+            submitted: &mut vec![false; case.steps.len()],
+            history: &mut history,
             wait_detection: &mut self.wait_detection,
             typical_reply: &mut self.typical_reply,
-            wait_counter: 0,
+            wait_counter: &mut 0,
         };
-        run.history.on = run.engine.info().clone();
         let outcome = run.schedule();
         let finals = if outcome.is_ok() { run.read_final_state() } else { Vec::new() };
-        let Run { lives, mut history, .. } = run;
         self.keep_clean_sessions(lives, outcome.is_ok());
         outcome?;
         history.final_state = finals;
@@ -177,14 +178,8 @@ impl Runner {
                 None => Pooled { session: self.engine.open()?, level: None },
             };
             if pooled.level != Some(wanted) {
-                for sql in self.engine.level_sql(wanted) {
-                    let limit = self.limits.statement;
-                    let outcome = crate::engine::run_to_end(pooled.session.as_mut(), &sql, limit)?;
-                    if let Outcome::Error(error) = outcome {
-                        let engine = self.engine.info().engine.clone();
-                        return Err(RunError::Level { engine, level: wanted, error });
-                    }
-                }
+                let limit = self.limits.statement;
+                set_level(self.engine.as_ref(), pooled.session.as_mut(), wanted, limit)?;
             }
             lives.push(Live::new(name, pooled.session, wanted));
         }
@@ -204,7 +199,21 @@ impl Runner {
     }
 }
 
-fn empty_history(case: &Case, level: Option<Level>) -> History {
+pub(crate) fn set_level(
+    engine: &dyn Engine,
+    session: &mut dyn Session,
+    level: Level,
+    limit: Duration,
+) -> Result<(), RunError> {
+    for sql in engine.level_sql(level) {
+        if let Outcome::Error(error) = crate::engine::run_to_end(session, &sql, limit)? {
+            return Err(RunError::Level { engine: engine.info().engine.clone(), level, error });
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn empty_history(case: &Case, level: Option<Level>) -> History {
     let steps = (0..case.steps.len())
         .map(|i| SentStep {
             label: case.label(i),
@@ -226,19 +235,22 @@ fn empty_history(case: &Case, level: Option<Level>) -> History {
     }
 }
 
-/// One run under way.
-struct Run<'a> {
-    engine: &'a mut dyn Engine,
-    limits: Limits,
-    interrupted: fn() -> bool,
-    case: &'a Case,
-    lives: Vec<Live>,
-    submitted: Vec<bool>,
-    history: History,
-    wait_detection: &'a mut Vec<Duration>,
-    typical_reply: &'a mut Duration,
+/// One run under way. It owns nothing, so that a case that somebody is still
+/// typing ([`crate::interactive`]) goes the same way as one from a file.
+pub(crate) struct Run<'a> {
+    pub engine: &'a mut dyn Engine,
+    pub limits: Limits,
+    /// How long to stay with a statement that works; none: to its end.
+    pub patience: Option<Duration>,
+    pub interrupted: fn() -> bool,
+    pub case: &'a Case,
+    pub lives: &'a mut Vec<Live>,
+    pub submitted: &'a mut Vec<bool>,
+    pub history: &'a mut History,
+    pub wait_detection: &'a mut Vec<Duration>,
+    pub typical_reply: &'a mut Duration,
     /// Orders the sessions by when they began to wait.
-    wait_counter: usize,
+    pub wait_counter: &'a mut usize,
 }
 
 impl Run<'_> {
@@ -265,7 +277,7 @@ impl Run<'_> {
 
     /// One pass over the schedule. True when something resumed, so that the
     /// next pass has to start from the beginning.
-    fn scan(&mut self) -> Result<bool, RunError> {
+    pub fn scan(&mut self) -> Result<bool, RunError> {
         for step in 0..self.case.steps.len() {
             if self.submitted[step] {
                 continue;
@@ -379,7 +391,8 @@ impl Run<'_> {
             .max_by_key(|i| self.lives[*i].wait_order());
         let Some(victim) = victim else { return Ok(()) };
         match self.engine.profile().waiting {
-            Waiting::Retry => self.fail_busy(victim),
+            Waiting::Retry => self
+                .fail_busy(victim, "every session waits for another; this one began to wait last"),
             _ => {
                 self.cancel(victim)?;
                 self.settle(None).map(|_| ())

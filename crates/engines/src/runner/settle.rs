@@ -36,7 +36,7 @@ struct Finished {
 
 impl Run<'_> {
     /// True when a statement that waited has finished.
-    pub(super) fn settle(&mut self, fresh: Option<usize>) -> Result<bool, RunError> {
+    pub(crate) fn settle(&mut self, fresh: Option<usize>) -> Result<bool, RunError> {
         let fresh_kind =
             fresh.and_then(|who| self.lives[who].in_flight.as_ref()).map(|f| sql::kind(&f.sql));
         let mut finished: Vec<Finished> = Vec::new();
@@ -48,10 +48,47 @@ impl Run<'_> {
             }
         }
         match self.engine.profile().waiting {
-            Waiting::Retry | Waiting::Never => self.settle_at_once(fresh, &mut finished)?,
+            Waiting::Retry | Waiting::Never => self.settle_at_once(&mut finished)?,
             Waiting::Probe | Waiting::Timeout => self.settle_by_asking(&mut finished)?,
         }
         Ok(self.record_finished(finished, fresh, fresh_kind))
+    }
+
+    /// A look at what has happened since, without waiting for more. True when
+    /// a statement that waited has finished.
+    pub(crate) fn look(&mut self) -> Result<bool, RunError> {
+        let mut finished: Vec<Finished> = Vec::new();
+        let retries = self.engine.profile().waiting == Waiting::Retry;
+        for who in self.outstanding(&finished) {
+            // What an engine called busy is not with it: nothing can arrive.
+            let out = !retries || self.lives[who].wait_order().is_none();
+            if out && let Some(reply) = self.lives[who].session.reply(Duration::ZERO) {
+                self.accept(who, reply, &mut finished);
+            }
+        }
+        let works = |who: &usize| self.lives[*who].wait_order().is_none();
+        if finished.is_empty() && !self.outstanding(&finished).iter().any(works) {
+            return Ok(false);
+        }
+        match self.engine.profile().waiting {
+            Waiting::Retry | Waiting::Never => self.settle_at_once(&mut finished)?,
+            Waiting::Probe | Waiting::Timeout => self.settle_by_asking(&mut finished)?,
+        }
+        Ok(self.record_finished(finished, None, None))
+    }
+
+    /// Takes the answer of a statement that was told to end.
+    pub(crate) fn await_cancelled(&mut self, who: usize, limit: Duration) -> Result<(), RunError> {
+        let mut finished: Vec<Finished> = Vec::new();
+        if let Some(reply) = self.lives[who].session.reply(limit) {
+            self.accept(who, reply, &mut finished);
+        }
+        match self.engine.profile().waiting {
+            Waiting::Retry | Waiting::Never => self.settle_at_once(&mut finished)?,
+            Waiting::Probe | Waiting::Timeout => self.settle_by_asking(&mut finished)?,
+        }
+        self.record_finished(finished, None, None);
+        Ok(())
     }
 
     /// A moving average, so that the first question comes neither while most
@@ -91,6 +128,7 @@ impl Run<'_> {
     /// known but the time.
     fn settle_by_asking(&mut self, finished: &mut Vec<Finished>) -> Result<(), RunError> {
         let mut pause = FIRST_PAUSE;
+        let began = Instant::now();
         let mut cycle_since: Option<Instant> = None;
         let mut unconfirmed_since: Option<Instant> = None;
         loop {
@@ -123,6 +161,11 @@ impl Run<'_> {
             } else {
                 unconfirmed_since = None;
                 self.cancel_overdue(&out, &states)?;
+                if self.patience.is_some_and(|p| began.elapsed() >= p) {
+                    // Those that wait are known even if others still work.
+                    self.mark_waiting(&out, &states);
+                    return Ok(());
+                }
             }
             self.collect_replies(finished, pause);
             pause = (pause * 3 / 2).min(LONGEST_PAUSE);
@@ -174,8 +217,8 @@ impl Run<'_> {
                 .map(|l| l.name.clone())
                 .collect();
             on.sort();
-            self.wait_counter += 1;
-            let order = self.wait_counter;
+            *self.wait_counter += 1;
+            let order = *self.wait_counter;
             let in_flight = self.lives[*who].in_flight.as_mut().expect("it is outstanding");
             in_flight.waiting = Some(order);
             self.wait_detection.push(in_flight.since.elapsed());
@@ -203,11 +246,7 @@ impl Run<'_> {
 
     /// For engines that answer at once, perhaps with "busy": what is busy
     /// waits, and is tried again whenever somebody else has got on.
-    fn settle_at_once(
-        &mut self,
-        fresh: Option<usize>,
-        finished: &mut Vec<Finished>,
-    ) -> Result<(), RunError> {
+    fn settle_at_once(&mut self, finished: &mut Vec<Finished>) -> Result<(), RunError> {
         for who in self.outstanding(finished) {
             let waits = self.lives[who].wait_order().is_some();
             if !waits {
@@ -217,10 +256,14 @@ impl Run<'_> {
         if self.engine.profile().waiting == Waiting::Never {
             return Ok(());
         }
-        if let Some(at) = finished.iter().position(|f| Some(f.who) == fresh && is_busy(&f.reply)) {
-            finished.remove(at);
-            self.mark_busy(fresh.expect("it was fresh"));
-            return Ok(());
+        while let Some(at) =
+            finished.iter().position(|f| f.wait_order.is_none() && is_busy(&f.reply))
+        {
+            let busy = finished.remove(at);
+            self.mark_busy(busy.who);
+            if finished.is_empty() {
+                return Ok(());
+            }
         }
         loop {
             let mut waiters = self.outstanding(finished);
@@ -239,6 +282,7 @@ impl Run<'_> {
     }
 
     fn await_reply(&mut self, who: usize, finished: &mut Vec<Finished>) -> Result<(), RunError> {
+        let began = Instant::now();
         let mut overdue = false;
         loop {
             if let Some(reply) = self.lives[who].session.reply(Duration::from_millis(50)) {
@@ -247,6 +291,11 @@ impl Run<'_> {
             }
             if (self.interrupted)() {
                 return Err(RunError::Interrupted);
+            }
+            // A retry must come to its end, or it would be sent twice.
+            let fresh = self.lives[who].wait_order().is_none();
+            if fresh && self.patience.is_some_and(|p| began.elapsed() >= p) {
+                return Ok(());
             }
             let since = self.lives[who].in_flight.as_ref().map(|f| f.since.elapsed());
             if !overdue && since.is_some_and(|s| s > self.limits.statement) {

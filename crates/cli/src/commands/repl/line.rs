@@ -1,0 +1,151 @@
+//! What a typed line means.
+
+use isolde_core::{Level, sql};
+
+#[derive(Debug, PartialEq)]
+pub enum Input {
+    Nothing,
+    /// The statement goes on in the next line.
+    Unfinished,
+    /// `.level s1 rr`: the name without its dot, and the words after it.
+    Dot(String, Vec<String>),
+    /// `s2>` alone: later statements go there.
+    Switch(String),
+    /// `setup> …;`
+    Setup(Vec<String>),
+    Statements {
+        session: Option<String>,
+        level: Option<Level>,
+        statements: Vec<String>,
+    },
+    Wrong(String),
+}
+
+/// Words without a dot that anybody would try first.
+const PLAIN_WORDS: [&str; 4] = ["help", "quit", "exit", "?"];
+
+pub fn read(text: &str) -> Input {
+    let trimmed = text.trim();
+    if let Some(command) = trimmed.strip_prefix('.') {
+        let mut words = command.split_whitespace().map(String::from);
+        return match words.next() {
+            Some(name) => Input::Dot(name.to_lowercase(), words.collect()),
+            None => Input::Wrong("a command such as .help follows the dot".into()),
+        };
+    }
+    let bare = trimmed.trim_end_matches(';').to_lowercase();
+    if PLAIN_WORDS.contains(&bare.as_str()) {
+        let name = if bare == "?" { "help" } else { &bare };
+        return Input::Dot(name.into(), Vec::new());
+    }
+    let (session, level, rest) = match prompt(text) {
+        Some(prompt) => (Some(prompt.session), prompt.level, &text[prompt.end..]),
+        None => (None, None, text),
+    };
+    let level = match level.map(|l| l.parse::<Level>()).transpose() {
+        Ok(level) => level,
+        Err(error) => return Input::Wrong(error.to_string()),
+    };
+    let split = sql::split(rest);
+    if split.unfinished {
+        return Input::Unfinished;
+    }
+    let statements: Vec<String> = split.statements.into_iter().map(|(_, sql)| sql).collect();
+    match (session, statements.first()) {
+        (None, None) => Input::Nothing,
+        (Some("setup"), None) => Input::Wrong("write a statement behind setup>".into()),
+        (Some("setup"), _) => Input::Setup(statements),
+        (Some(name), None) => Input::Switch(name.into()),
+        (session, Some(first)) => {
+            if level.is_some() && sql::kind(first) != sql::Kind::Begin {
+                return Input::Wrong(
+                    "a level in the prompt belongs to a statement that begins a transaction".into(),
+                );
+            }
+            Input::Statements { session: session.map(String::from), level, statements }
+        }
+    }
+}
+
+struct Prompt<'a> {
+    session: &'a str,
+    level: Option<&'a str>,
+    end: usize,
+}
+
+/// `s1>`, `s1:`, `s1(serializable)>`, and `s1*>` as our own prompt shows it.
+fn prompt(text: &str) -> Option<Prompt<'_>> {
+    let lead = text.len() - text.trim_start().len();
+    let line = &text[lead..];
+    let name_len = line.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
+    let (session, mut rest) = line.split_at(name_len);
+    if !session.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let mut level = None;
+    if let Some((name, tail)) = rest.strip_prefix('(').and_then(|r| r.split_once(')'))
+        && tail.starts_with('>')
+    {
+        level = Some(name);
+        rest = tail;
+    }
+    let rest = rest.strip_prefix(['*', '!']).filter(|r| r.starts_with('>')).unwrap_or(rest);
+    let rest = rest.strip_prefix(['>', ':'])?;
+    Some(Prompt { session, level, end: text.len() - rest.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statements(session: Option<&str>, level: Option<Level>, sql: &[&str]) -> Input {
+        Input::Statements {
+            session: session.map(String::from),
+            level,
+            statements: sql.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn statements_name_their_session_or_go_to_the_current_one() {
+        assert_eq!(read("begin;"), statements(None, None, &["begin"]));
+        assert_eq!(read("s1> begin;"), statements(Some("s1"), None, &["begin"]));
+        assert_eq!(
+            read("s1: begin; select 1;"),
+            statements(Some("s1"), None, &["begin", "select 1"])
+        );
+        assert_eq!(read(" s1*> commit;"), statements(Some("s1"), None, &["commit"]));
+        let serializable = Some(Level::Serializable);
+        assert_eq!(read("s1(ser)> begin;"), statements(Some("s1"), serializable, &["begin"]));
+        assert_eq!(read("s2>"), Input::Switch("s2".into()));
+        assert_eq!(read("setup> drop table t;"), Input::Setup(vec!["drop table t".into()]));
+    }
+
+    #[test]
+    fn a_statement_without_its_semicolon_goes_on() {
+        assert_eq!(read("s1> select 1"), Input::Unfinished);
+        assert_eq!(read("select ';"), Input::Unfinished);
+        assert_eq!(read("s1> select 1\n;"), statements(Some("s1"), None, &["select 1"]));
+        assert_eq!(read("  -- nothing"), Input::Nothing);
+    }
+
+    #[test]
+    fn commands_start_with_a_dot_and_a_few_words_need_none() {
+        assert_eq!(
+            read(".level s1 rr"),
+            Input::Dot("level".into(), vec!["s1".into(), "rr".into()])
+        );
+        assert_eq!(read("help"), Input::Dot("help".into(), vec![]));
+        assert_eq!(read("quit;"), Input::Dot("quit".into(), vec![]));
+        assert!(matches!(read("."), Input::Wrong(_)));
+        assert!(matches!(read("s1(chaos)> begin;"), Input::Wrong(_)));
+        assert!(matches!(read("s1(rr)> select 1;"), Input::Wrong(_)));
+    }
+
+    #[test]
+    fn nothing_that_anybody_types_is_a_panic() {
+        for text in ["é>", ">", ":", "s1(", "s1()>;", "'", "/*", "s1>s2>", "\u{0}", "s1(rr)>é;"] {
+            read(text);
+        }
+    }
+}

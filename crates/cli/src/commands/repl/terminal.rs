@@ -1,0 +1,178 @@
+//! The prompt. While it waits for a line, a second thread looks after the
+//! statements under way and prints above it what becomes of them.
+
+use super::complete::Completion;
+use super::{Flow, Repl};
+use crate::commands::Outcome;
+use crate::console::Style;
+use crate::exit_code::{ExitCode, Failure};
+use crate::interrupt;
+use isolde_engines::interactive::SessionState;
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{CompletionType, Config, Editor, ExternalPrinter};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often the sessions are looked at while the prompt waits.
+const LOOK_EVERY: Duration = Duration::from_millis(40);
+
+pub fn run(repl: Repl<'_>) -> Outcome {
+    let failed = |e: ReadlineError| Failure::new(ExitCode::Internal, format!("the prompt: {e}"));
+    let config = Config::builder().completion_type(CompletionType::List).build();
+    let mut editor: Editor<Completion, FileHistory> =
+        Editor::with_config(config).map_err(failed)?;
+    editor.set_helper(Some(Completion::new(repl.words.clone())));
+    let history = history_file();
+    if let Some(file) = &history {
+        let _ = editor.load_history(file);
+    }
+    let printer = editor.create_external_printer().map_err(failed)?;
+    welcome(&repl);
+    let shown = Terminal::now();
+    let shared = Mutex::new(repl);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| watch(&shared, printer, &done, &shown));
+        let outcome = read_lines(&shared, &mut editor);
+        done.store(true, Ordering::Relaxed);
+        if let Some(file) = &history {
+            // A history that cannot be kept is no reason to end badly.
+            let _ = editor.append_history(file);
+        }
+        outcome.map_err(failed)
+    })
+}
+
+fn read_lines(
+    shared: &Mutex<Repl<'_>>,
+    editor: &mut Editor<Completion, FileHistory>,
+) -> Result<ExitCode, ReadlineError> {
+    let mut text = String::new();
+    loop {
+        let prompt = match text.is_empty() {
+            true => prompt(&shared.lock().expect("the other thread does not panic")),
+            false => ("...> ".to_string(), "...> ".to_string()),
+        };
+        match editor.readline(&prompt) {
+            Ok(typed) => {
+                let _ = editor.add_history_entry(&typed);
+                // What is pasted can be many lines.
+                for line in typed.split('\n') {
+                    let mut repl = shared.lock().expect("the other thread does not panic");
+                    if repl.take_line(&mut text, line) == Flow::Quit {
+                        return Ok(ExitCode::Fine);
+                    }
+                    interrupt::forget();
+                }
+            }
+            Err(ReadlineError::Interrupted) => {
+                if text.is_empty() {
+                    println!("(Ctrl-D or .quit ends)");
+                }
+                text.clear();
+            }
+            Err(ReadlineError::Eof) => return Ok(ExitCode::Fine),
+            Err(ReadlineError::Signal(_)) => {}
+            // The terminal went away.
+            Err(_) if interrupt::told_to_end() => return Ok(ExitCode::Interrupted),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The plain and the coloured prompt. `*` marks an open transaction and `!` a
+/// failed one.
+fn prompt(repl: &Repl<'_>) -> (String, String) {
+    let lab = repl.lab.as_ref().expect("it is there until the end");
+    let state = lab.sessions().into_iter().find(|s| s.name == repl.current).map(|s| s.state);
+    let (mark, style) = match state {
+        Some(SessionState::Open) => ("*", Style::Good),
+        Some(SessionState::Failed | SessionState::Gone) => ("!", Style::Bad),
+        Some(SessionState::Waiting { .. } | SessionState::Working { .. }) => ("…", Style::Doubt),
+        _ => ("", Style::Strong),
+    };
+    let name = format!("{}{mark}>", repl.current);
+    (format!("{name} "), format!("{} ", repl.context.console.paint(style, &name)))
+}
+
+fn watch(
+    shared: &Mutex<Repl<'_>>,
+    mut printer: impl ExternalPrinter,
+    done: &AtomicBool,
+    shown: &Terminal,
+) {
+    while !done.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOK_EVERY);
+        if interrupt::told_to_end() {
+            // The other thread sits in the prompt and cannot be woken: end
+            // here, after the servers and with the terminal as it was.
+            drop(shared.lock().expect("the other thread does not panic").lab.take());
+            shown.restore();
+            std::process::exit(ExitCode::Interrupted as i32);
+        }
+        let Ok(mut repl) = shared.try_lock() else { continue };
+        if !repl.lab().anything_in_flight() {
+            continue;
+        }
+        // An error shows again, with its words, at the next statement.
+        let _ = repl.lab().poll();
+        let news = repl.news();
+        if !news.is_empty() {
+            let _ = printer.print(news);
+        }
+    }
+}
+
+fn welcome(repl: &Repl<'_>) {
+    let console = repl.context.console;
+    let lab = repl.lab.as_ref().expect("it is there until the end");
+    let info = lab.engine().info();
+    let dim = |text: &str| console.paint(Style::Dim, text);
+    let strong = |text: &str| console.paint(Style::Strong, text);
+    console.say(&format!(
+        "{} at {}, empty. {}",
+        strong(&format!("{} {}", info.engine, info.version)),
+        lab.level_of("s1").to_string().to_lowercase(),
+        dim(".help explains, Tab completes, Ctrl-D ends. Try:")
+    ));
+    console.say("  create table t (id int primary key, v int); insert into t values (1, 10);");
+    console.say("  begin; update t set v = 11 where id = 1;");
+    console.say(&format!(
+        "  s2> update t set v = 12 where id = 1;   {}",
+        dim("waits for s1, until you commit;")
+    ));
+}
+
+/// Among the user's state, where the XDG directories say.
+fn history_file() -> Option<PathBuf> {
+    let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let state = var("XDG_STATE_HOME").or_else(|| var("HOME").map(|h| h.join(".local/state")))?;
+    let folder = state.join("isolde");
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder.join("repl-history"))
+}
+
+/// The terminal's settings before the prompt changed them.
+struct Terminal(Option<libc::termios>);
+
+impl Terminal {
+    fn now() -> Terminal {
+        let mut settings = std::mem::MaybeUninit::<libc::termios>::uninit();
+        // SAFETY: there is room for the answer, read only after the call said
+        // that it wrote it.
+        Terminal(unsafe {
+            (libc::tcgetattr(libc::STDIN_FILENO, settings.as_mut_ptr()) == 0)
+                .then(|| settings.assume_init())
+        })
+    }
+
+    fn restore(&self) {
+        if let Some(settings) = &self.0 {
+            // SAFETY: the settings are those that tcgetattr gave.
+            unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, settings) };
+        }
+    }
+}
