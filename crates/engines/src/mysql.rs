@@ -332,7 +332,10 @@ impl MySqlEngine {
         let mut waits: Vec<(SessionId, Vec<SessionId>)> = Vec::new();
         for row in rows {
             let Some(waiter) = connection(row.first()) else { continue };
-            let holder = connection(row.get(1));
+            // The lock of a row that another has just inserted is made visible by
+            // the waiter, and MySQL then names the waiter as its holder. Nobody
+            // waits for themselves; it would look like a deadlock.
+            let holder = connection(row.get(1)).filter(|holder| *holder != waiter);
             match waits.iter_mut().find(|(w, _)| *w == waiter) {
                 Some((_, holders)) => holders.extend(holder),
                 None => waits.push((waiter, holder.into_iter().collect())),
