@@ -35,7 +35,7 @@ impl Entry {
                 engine: place.on.engine.clone(),
                 version: place.on.from.clone().unwrap_or_default(),
                 level: place.level,
-                verdict: verdict(&self.case, &claims),
+                verdict: verdict(&self.case, &claims, place.level),
             })
             .collect()
     }
@@ -58,11 +58,11 @@ pub enum Verdict {
     Unjudged,
 }
 
-pub fn verdict(case: &Case, claims: &[case::Claim]) -> Verdict {
+pub fn verdict(case: &Case, claims: &[case::Claim], level: Level) -> Verdict {
     if claims.iter().any(|c| c.subject == case::Subject::Setup) {
         return Verdict::Refused;
     }
-    match recording::shows(case, claims) {
+    match recording::shows(case, claims, level) {
         Some(true) => Verdict::Shows,
         Some(false) => Verdict::NotSeen,
         None => Verdict::Unjudged,

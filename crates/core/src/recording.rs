@@ -225,8 +225,9 @@ pub fn differences(case: &Case, recorded: &[Claim], history: &History) -> Vec<Di
 
 /// Whether the bug shows in a recording; `None` when the case does not say
 /// what showing means, or could not be set up there.
-pub fn shows(case: &Case, recorded: &[Claim]) -> Option<bool> {
-    let met = |c: &Condition| c.claims.iter().all(|claim| implied(claim, recorded));
+pub fn shows(case: &Case, recorded: &[Claim], level: Level) -> Option<bool> {
+    let counts = |c: &Condition| c.levels.is_empty() || c.levels.contains(&level);
+    let met = |c: &Condition| counts(c) && c.claims.iter().all(|claim| implied(claim, recorded));
     let refused = recorded.iter().any(|c| c.subject == Subject::Setup);
     let conditions = case.when_it_shows();
     (!conditions.is_empty() && !refused).then(|| conditions.iter().any(met))

@@ -321,6 +321,19 @@ impl MySqlEngine {
         let rows = self.rows(
             "select requesting_thread_id, blocking_thread_id from performance_schema.data_lock_waits",
         )?;
+        // The lock of a row that another has just inserted is made visible by
+        // the waiter, and MySQL then names the waiter's thread as its holder.
+        // The holder's lock on the table has the right one.
+        let unclear = |row: &Row| row.first().is_some() && row.first() == row.get(1);
+        if rows.iter().any(unclear) {
+            let rows = self.rows(
+                "select distinct w.requesting_thread_id, l.thread_id \
+                 from performance_schema.data_lock_waits w join performance_schema.data_locks l \
+                 on l.engine_transaction_id = w.blocking_engine_transaction_id \
+                 where l.lock_type = 'TABLE'",
+            )?;
+            return Ok(self.by_connection(&rows));
+        }
         Ok(self.by_connection(&rows))
     }
 
@@ -332,7 +345,8 @@ impl MySqlEngine {
         let mut waits: Vec<(SessionId, Vec<SessionId>)> = Vec::new();
         for row in rows {
             let Some(waiter) = connection(row.first()) else { continue };
-            let holder = connection(row.get(1));
+            // Nobody waits for themselves; it would look like a deadlock.
+            let holder = connection(row.get(1)).filter(|holder| *holder != waiter);
             match waits.iter_mut().find(|(w, _)| *w == waiter) {
                 Some((_, holders)) => holders.extend(holder),
                 None => waits.push((waiter, holder.into_iter().collect())),

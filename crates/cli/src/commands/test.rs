@@ -196,7 +196,7 @@ impl Tester<'_> {
                 },
             };
         }
-        let verdict = library::verdict(case, &claims);
+        let verdict = library::verdict(case, &claims, level);
         Ok(Some(Tested { case: case.id.clone(), level, verdict, differences, claims }))
     }
 

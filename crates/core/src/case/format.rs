@@ -1,7 +1,7 @@
 //! Writes a case in its one canonical form. Formatting twice changes nothing.
 
 use super::{Case, CaseKind, Claim, Condition, Selector, Statement};
-use std::fmt::Write;
+use crate::Level;
 
 pub fn format(case: &Case) -> String {
     let mut out = String::new();
@@ -27,12 +27,7 @@ pub fn format(case: &Case) -> String {
     // Before the recordings, which can be long.
     conditions(&mut out, "shows when", &case.shows_when);
     for expectation in &case.expectations {
-        let mut title = joined("expect", &expectation.on);
-        if !expectation.levels.is_empty() {
-            let names: Vec<String> =
-                expectation.levels.iter().map(|l| l.name().to_lowercase()).collect();
-            let _ = write!(title, " at {}", names.join(", "));
-        }
+        let title = joined("expect", &expectation.on) + &at(&expectation.levels);
         section(&mut out, &expectation.notes, &title);
         claims(&mut out, &expectation.claims);
     }
@@ -101,9 +96,17 @@ fn statements(out: &mut String, statements: &[Statement]) {
 
 fn conditions(out: &mut String, title: &str, conditions: &[Condition]) {
     for condition in conditions {
-        section(out, &condition.notes, title);
+        section(out, &condition.notes, &format!("{title}{}", at(&condition.levels)));
         claims(out, &condition.claims);
     }
+}
+
+fn at(levels: &[Level]) -> String {
+    if levels.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = levels.iter().map(|l| l.name().to_lowercase()).collect();
+    format!(" at {}", names.join(", "))
 }
 
 fn claims(out: &mut String, claims: &[Claim]) {

@@ -128,6 +128,8 @@ pub struct Expectation {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
+    /// The levels at which it counts; empty means all.
+    pub levels: Vec<Level>,
     pub claims: Vec<Claim>,
     pub notes: Vec<String>,
 }

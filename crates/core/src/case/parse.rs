@@ -119,12 +119,16 @@ impl<'a> Parser<'a> {
             Some("final") if key == "final" => self.finals(),
             Some("expect") => self.expect(key),
             Some("possible") if key == "possible when" => {
-                let condition = self.condition()?;
+                let condition = self.condition(Vec::new())?;
                 self.case.possible_when.push(condition);
                 Ok(())
             }
-            Some("shows") if key == "shows when" => {
-                let condition = self.condition()?;
+            Some("shows") if key == "shows when" || key.starts_with("shows when at ") => {
+                let levels = match key.split_once(" at ") {
+                    Some((_, levels)) => self.levels(key, levels)?,
+                    None => Vec::new(),
+                };
+                let condition = self.condition(levels)?;
                 self.case.shows_when.push(condition);
                 Ok(())
             }
@@ -304,11 +308,11 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn condition(&mut self) -> Parsed<Condition> {
+    fn condition(&mut self, levels: Vec<Level>) -> Parsed<Condition> {
         let notes = self.open_section();
         self.title_is_alone()?;
         let claims = self.claims()?;
-        Ok(Condition { claims, notes })
+        Ok(Condition { levels, claims, notes })
     }
 
     fn claims(&mut self) -> Parsed<Vec<Claim>> {

@@ -20,7 +20,7 @@ s1> select 1;
 shows when:
   s1.2 waits
 
-shows when:
+shows when at read committed, serializable:
   s1.2 error
 
 expect mysql@9.7.4 at repeatable read:

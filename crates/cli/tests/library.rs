@@ -1,0 +1,179 @@
+//! The library of known bugs, through the program as people run it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn library() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases")
+}
+
+fn isolde(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_isolde")).args(arguments).output().expect("it starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A folder of its own with one case in it; removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn with(name: &str, case: &str) -> Folder {
+        let path =
+            std::env::temp_dir().join(format!("isolde-library-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("some")).unwrap();
+        std::fs::write(path.join("some/case.case"), case).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+
+    fn case(&self) -> String {
+        std::fs::read_to_string(self.0.join("some/case.case")).unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const CASE: &str = "case: some/case
+title: A wait
+kind: scenario
+
+setup:
+  create table t (a int);
+  insert into t values (1);
+
+s1> begin;
+s1> update t set a = 2;
+s2> begin;
+s2> update t set a = 3;
+s1> commit;
+s2> commit;
+s2> select random() as r;
+
+shows when:
+  s2.2 waits
+";
+
+#[test]
+fn the_library_does_on_sqlite_what_is_recorded() {
+    let cases = library();
+    let output = isolde(&["test", "--on", "sqlite", "--cases", cases.to_str().unwrap()]);
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("hermitage/p4"), "{text}");
+    assert!(text.contains(" 0 differ, 0 not recorded"), "{text}");
+}
+
+#[test]
+fn recording_again_changes_nothing_and_leaves_out_what_is_random() {
+    let folder = Folder::with("record", CASE);
+    let record = || isolde(&["test", "--on", "sqlite", "--record", "--cases", folder.path()]);
+    let first = record();
+    assert!(first.status.success());
+    let recorded = folder.case();
+    assert!(recorded.contains("  s2.2 waits\n  s2.2 affects 1\n"), "{recorded}");
+    assert!(!recorded.contains("s2.4 "), "a random number was recorded: {recorded}");
+    assert!(stdout(&record()).contains("0 files changed"));
+    assert_eq!(folder.case(), recorded);
+    let listed = stdout(&isolde(&["list", "--cases", folder.path()]));
+    assert!(listed.contains("some/case") && listed.contains(" SER"), "{listed}");
+}
+
+#[test]
+fn a_wrong_expectation_is_shown_and_exits_1() {
+    let folder = Folder::with("wrong", CASE);
+    isolde(&["test", "--on", "sqlite", "--record", "--cases", folder.path()]);
+    let wrong = folder
+        .case()
+        .replace("final (3)", "final (4)")
+        .replace("  s2.2 waits\n  s2.2 a", "  s2.2 a");
+    std::fs::write(folder.0.join("some/case.case"), wrong).unwrap();
+    let junit = folder.0.join("junit.xml");
+    let output = isolde(&[
+        "test",
+        "--on",
+        "sqlite",
+        "--cases",
+        folder.path(),
+        "--junit",
+        junit.to_str().unwrap(),
+    ]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("some/case at SERIALIZABLE: expected final (4), observed (3)"), "{text}");
+    assert!(text.contains("expected s2.2 does not wait, observed waits"), "{text}");
+    let xml = std::fs::read_to_string(junit).unwrap();
+    assert!(xml.contains("<failure message=\"expected final (4), observed (3)\">"), "{xml}");
+}
+
+#[test]
+fn a_bad_regex_and_a_bad_case_have_their_exit_codes() {
+    assert_eq!(isolde(&["list", "("]).status.code(), Some(2));
+    assert_eq!(isolde(&["list", "no such case"]).status.code(), Some(2));
+    let folder = Folder::with("bad", "case: x\n\ns1> begin;\n\nexpect sqlite:\n  s1.1 sings\n");
+    let output = isolde(&["test", "--on", "sqlite", "--cases", folder.path()]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("line 6, column 8"));
+}
+
+#[test]
+fn the_page_of_known_bugs_is_current() {
+    let cases = library();
+    let made = stdout(&isolde(&["list", "--markdown", "--cases", cases.to_str().unwrap()]));
+    let page = library().join("../docs/known-bugs.md");
+    let kept = std::fs::read_to_string(page).expect("docs/known-bugs.md is there");
+    assert!(made == kept, "run `isolde list --markdown > docs/known-bugs.md`");
+}
+
+#[test]
+fn the_list_as_json_has_every_case() {
+    let output = isolde(&["list", "--json", "--cases", library().to_str().unwrap()]);
+    let all: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cases = all["cases"].as_array().unwrap();
+    assert!(cases.len() > 100, "{}", cases.len());
+    assert!(cases.iter().all(|c| c["kind"].is_string()));
+}
+
+/// The servers that every full run has, within the two minutes that a
+/// regression suite may take.
+#[test]
+fn the_library_does_on_servers_what_is_recorded() {
+    if std::env::var_os("ISOLDE_TEST_QUICK").is_some() {
+        println!("skipped: postgres, mariadb, mysql (quick run)");
+        return;
+    }
+    let servers = stdout(&isolde(&["servers", "--json"]));
+    let servers: serde_json::Value = serde_json::from_str(&servers).unwrap();
+    let here = |engine: &str, version: &str| {
+        let of = |place: &str| servers[place].as_array().unwrap().clone();
+        of("machine").into_iter().chain(of("cache")).any(|s| {
+            s["engine"] == engine && s["version"].as_str().unwrap_or("").starts_with(version)
+        })
+    };
+    let mut arguments = vec!["test", "--on", "sqlite"];
+    for (target, engine, version) in [
+        ("postgres@15", "postgres", "15."),
+        ("mariadb@10.11", "mariadb", "10.11."),
+        ("mysql@9.7", "mysql", "9.7."),
+    ] {
+        if here(engine, version) {
+            arguments.push(target);
+        } else {
+            println!("skipped: {target} is not installed");
+        }
+    }
+    let cases = library();
+    arguments.extend(["--cases", cases.to_str().unwrap()]);
+    let started = std::time::Instant::now();
+    let output = isolde(&arguments);
+    assert!(output.status.success(), "{}", stdout(&output));
+    assert!(started.elapsed().as_secs() < 120, "it took {:?}", started.elapsed());
+}
