@@ -7,6 +7,7 @@
 //! connection that tells who waits, and knows what its database is called, so
 //! that nothing outside of it is ever touched.
 
+use crate::spec::PgLinks;
 use isolde_core::history::{DbError, TargetInfo};
 use isolde_core::value::Row;
 use isolde_core::{Level, Profile};
@@ -93,6 +94,15 @@ pub enum EngineError {
     Refused(String),
 }
 
+/// What a client of the user's own needs to reach Isolde's database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientInfo {
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub database: String,
+}
+
 pub type EngineResult<T> = Result<T, EngineError>;
 
 pub trait Engine: Send {
@@ -124,6 +134,18 @@ pub trait Engine: Send {
 
     /// Brings a server that died back, empty. Only for private ones.
     fn revive(&mut self) -> EngineResult<()>;
+
+    /// Where a client of the user's own would connect; none in process.
+    fn client(&self) -> Option<ClientInfo> {
+        None
+    }
+
+    /// Connections that show what PostgreSQL's own test client sees: raw text,
+    /// notices and notifications. The control connection comes first, then one
+    /// for each name. None for engines that are reached through [`Session`].
+    fn spec_links(&mut self, _test: &str, _sessions: &[String]) -> EngineResult<Option<PgLinks>> {
+        Ok(None)
+    }
 
     /// The end of the server's log, if Isolde has it.
     fn log_tail(&self) -> Option<String> {

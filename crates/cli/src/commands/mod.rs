@@ -1,11 +1,13 @@
 //! One file a command.
 
+mod convert;
 mod driver_check;
 mod fetch;
 mod fmt;
 mod matrix;
 mod replay;
 mod servers;
+mod spec;
 
 use crate::args::{Args, Command, Via};
 use crate::console::Console;
@@ -43,6 +45,12 @@ pub fn run(args: Args, console: &Console) -> Outcome {
             replay::run(&context, &files, &on, &level, out.as_deref())
         }
         Command::Fmt { files, check } => fmt::run(&context, &files, check),
+        Command::Spec { files, on, expected } => {
+            spec::run(&context, &files, &on, expected.as_deref())
+        }
+        Command::Convert { file, to, from, permutation } => {
+            convert::run(&context, &file, to, from, permutation)
+        }
         Command::Servers => servers::run(&context),
         Command::Fetch { engines } => fetch::run(&context, &engines),
         Command::DriverCheck { command } => driver_check::run(&context, &command),
