@@ -135,6 +135,13 @@ impl PgSession {
         Message::parse(&mut self.incoming)
     }
 
+    /// Whether what has arrived ends with the end of a reply.
+    pub(crate) fn reply_is_whole(&self) -> bool {
+        const END: [u8; 5] = [b'Z', 0, 0, 0, 5];
+        self.incoming.len() > END.len()
+            && self.incoming[self.incoming.len() - END.len() - 1..].starts_with(&END)
+    }
+
     pub(crate) fn readable(&self, patience: Duration) -> io::Result<bool> {
         wait_readable(&self.stream, patience)
     }

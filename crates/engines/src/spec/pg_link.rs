@@ -14,6 +14,8 @@ use std::io;
 use std::time::Duration;
 
 const CONTROL_LIMIT: Duration = Duration::from_secs(60);
+/// A server that sends nothing for this long waits or works.
+const BURST_PAUSE: Duration = Duration::from_micros(500);
 const GONE: &str = "server closed the connection unexpectedly\n\tThis probably means the server \
                     terminated abnormally\n\tbefore or while processing the request.\n";
 
@@ -195,6 +197,19 @@ impl PgLink {
         Ok(())
     }
 
+    /// What the server sends without a pause belongs together: which notices
+    /// stand above a step's line must not depend on who wakes up when.
+    fn read_burst(&mut self) -> io::Result<()> {
+        self.session.read_some()?;
+        while !self.session.reply_is_whole() && self.session.readable(BURST_PAUSE)? {
+            if self.session.read_some().is_err() {
+                // The end of the connection shows in the next read.
+                break;
+            }
+        }
+        Ok(())
+    }
+
     fn next_answer(&mut self) -> Option<Answer> {
         loop {
             if self.take_in().is_err() {
@@ -239,7 +254,7 @@ impl Links for PgLinks {
         let link = &mut self.links[who];
         match link.session.readable(patience) {
             Ok(false) => Ok(false),
-            Ok(true) => link.session.read_some().map(|()| true).map_err(|_| GONE.into()),
+            Ok(true) => link.read_burst().map(|()| true).map_err(|_| GONE.into()),
             Err(error) => Err(error.to_string()),
         }
     }
