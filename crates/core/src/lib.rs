@@ -13,6 +13,7 @@ pub mod judge;
 pub mod level;
 pub mod matrix;
 pub mod profile;
+pub mod script;
 pub mod spec;
 pub mod sql;
 pub mod transcript;
