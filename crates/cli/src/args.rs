@@ -29,6 +29,27 @@ pub enum Via {
     Docker,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum ConvertTo {
+    /// Isolde's case format.
+    Case,
+    /// PostgreSQL's isolation spec.
+    Spec,
+    /// A mysqltest script.
+    Mtr,
+    /// Annotated SQL for the engine's own client.
+    Sql,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ConvertFrom {
+    Case,
+    Spec,
+    Mtr,
+    /// Lines such as `conn_0> SQL;`.
+    Replbug,
+}
+
 const TARGETS: &str = "\
 Targets:
   sqlite  sqlite+wal  sqlite+shared-cache     in process
@@ -117,6 +138,35 @@ pub enum Command {
         /// Change nothing; exit 1 if a file is not in canonical form.
         #[arg(long)]
         check: bool,
+    },
+    /// Run PostgreSQL isolation specs, on PostgreSQL or any other target.
+    ///
+    /// Prints what isolationtester prints, or compares it with expected files.
+    #[command(after_help = TARGETS)]
+    Spec {
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// Where to run them.
+        #[arg(long, value_name = "TARGET", default_value = "postgres")]
+        on: String,
+        /// Compare with NAME.out, NAME_1.out, … in this directory.
+        #[arg(long, value_name = "DIR")]
+        expected: Option<PathBuf>,
+    },
+    /// Turn a case, spec or script into another format.
+    Convert {
+        /// The file to read; - reads stdin.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// What to write.
+        #[arg(long, value_name = "FORMAT")]
+        to: ConvertTo,
+        /// What the file is, where its name and text do not tell.
+        #[arg(long, value_name = "FORMAT")]
+        from: Option<ConvertFrom>,
+        /// Which permutation of a spec to take, counted from 1.
+        #[arg(long, value_name = "N")]
+        permutation: Option<usize>,
     },
     /// List the servers that can be started here, and what fetch could add.
     Servers,

@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod console;
+mod diff;
 mod exit_code;
 mod interrupt;
 mod known_bugs;

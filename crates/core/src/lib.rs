@@ -14,6 +14,8 @@ pub mod level;
 pub mod matrix;
 pub mod profile;
 pub mod recording;
+pub mod script;
+pub mod spec;
 pub mod sql;
 pub mod transcript;
 pub mod value;

@@ -196,6 +196,20 @@ fn push_statement(statements: &mut Vec<(usize, String)>, text: &str, start: usiz
     }
 }
 
+/// The statement up to its last word or mark: a `;` behind a line comment
+/// would be part of the comment.
+pub fn without_trailing_comment(sql: &str) -> &str {
+    let (mut at, mut end) = (0, 0);
+    while let Some(piece) = next_piece(&sql[at..]) {
+        let text = &sql[at..at + piece.len];
+        at += piece.len;
+        if !text.trim().is_empty() && !text.starts_with("--") && !text.starts_with("/*") {
+            end = at;
+        }
+    }
+    &sql[..end]
+}
+
 /// Whether anything but blanks and comments is there.
 fn has_content(text: &str) -> bool {
     let mut rest = text;

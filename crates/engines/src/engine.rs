@@ -7,6 +7,7 @@
 //! connection that tells who waits, and knows what its database is called, so
 //! that nothing outside of it is ever touched.
 
+use crate::spec::PgLinks;
 use isolde_core::history::{DbError, TargetInfo};
 use isolde_core::value::Row;
 use isolde_core::{Level, Profile};
@@ -144,6 +145,13 @@ pub trait Engine: Send {
     /// The file that holds the database, for engines without a server.
     fn database_file(&self) -> Option<&Path> {
         None
+    }
+
+    /// Connections that show what PostgreSQL's own test client sees: raw text,
+    /// notices and notifications. The control connection comes first, then one
+    /// for each name. None for engines that are reached through [`Session`].
+    fn spec_links(&mut self, _test: &str, _sessions: &[String]) -> EngineResult<Option<PgLinks>> {
+        Ok(None)
     }
 
     /// The end of the server's log, if Isolde has it.

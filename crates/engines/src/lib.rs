@@ -30,6 +30,7 @@ pub mod programs;
 pub mod runner;
 pub mod scratch;
 pub mod server;
+pub mod spec;
 pub mod sqlite;
 pub mod target;
 pub mod tidb;

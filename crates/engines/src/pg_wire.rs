@@ -26,6 +26,8 @@ pub struct Login<'a> {
     pub user: &'a str,
     pub password: Option<&'a str>,
     pub database: &'a str,
+    /// Settings of the session from its start, so that RESET keeps them.
+    pub settings: &'a [(String, String)],
 }
 
 pub struct PgSession {
@@ -73,12 +75,16 @@ impl PgSession {
     }
 
     fn log_in(&mut self, login: &Login<'_>) -> io::Result<()> {
-        let parameters = [
+        let mut parameters = vec![
             ("user", login.user),
             ("database", login.database),
             ("application_name", "isolde"),
             ("client_encoding", "UTF8"),
         ];
+        for (name, value) in login.settings {
+            parameters.retain(|(known, _)| *known != name.as_str());
+            parameters.push((name, value));
+        }
         self.write(|out| frontend::startup_message(parameters, out))?;
         let password = login.password.unwrap_or("").as_bytes();
         let mut scram: Option<sasl::ScramSha256> = None;
@@ -123,7 +129,27 @@ impl PgSession {
         }
     }
 
-    fn write(&mut self, encode: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> io::Result<()> {
+    /// The next message that has arrived in full. For those who read the
+    /// protocol themselves instead of waiting for a [`Reply`].
+    pub(crate) fn next_message(&mut self) -> io::Result<Option<Message>> {
+        Message::parse(&mut self.incoming)
+    }
+
+    /// Whether what has arrived ends with the end of a reply.
+    pub(crate) fn reply_is_whole(&self) -> bool {
+        const END: [u8; 5] = [b'Z', 0, 0, 0, 5];
+        self.incoming.len() > END.len()
+            && self.incoming[self.incoming.len() - END.len() - 1..].starts_with(&END)
+    }
+
+    pub(crate) fn readable(&self, patience: Duration) -> io::Result<bool> {
+        wait_readable(&self.stream, patience)
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        encode: impl FnOnce(&mut BytesMut) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut out = BytesMut::new();
         encode(&mut out)?;
         self.stream.write_all(&out)
@@ -139,7 +165,7 @@ impl PgSession {
         }
     }
 
-    fn read_some(&mut self) -> io::Result<()> {
+    pub(crate) fn read_some(&mut self) -> io::Result<()> {
         let mut chunk = [0u8; 8192];
         match self.stream.read(&mut chunk)? {
             0 => Err(io::Error::new(

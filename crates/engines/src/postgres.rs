@@ -5,6 +5,7 @@ use crate::engine::*;
 use crate::install::{self, Install};
 use crate::pg_wire::{Login, PgSession};
 use crate::server::{PrivateServer, Recipe, program};
+use crate::spec::PgLinks;
 use crate::target::{Named, Options, Target};
 use crate::url::ServerUrl;
 use isolde_core::history::{ErrorClass, ErrorEffect, TargetInfo};
@@ -71,12 +72,22 @@ struct Place {
 
 impl Place {
     fn connect(&self, database: &str, profile: &Arc<Profile>) -> EngineResult<PgSession> {
+        self.connect_with(database, profile, &[])
+    }
+
+    fn connect_with(
+        &self,
+        database: &str,
+        profile: &Arc<Profile>,
+        settings: &[(String, String)],
+    ) -> EngineResult<PgSession> {
         let login = Login {
             host: &self.host,
             port: self.port,
             user: &self.user,
             password: self.password.as_deref(),
             database,
+            settings,
         };
         PgSession::connect(&login, Arc::clone(profile))
     }
@@ -443,6 +454,20 @@ impl Engine for Postgres {
             user: self.place.user.clone(),
             database: self.database.clone(),
         })
+    }
+
+    fn spec_links(&mut self, test: &str, sessions: &[String]) -> EngineResult<Option<PgLinks>> {
+        if self.flavour == Flavour::Cockroach {
+            return Ok(None);
+        }
+        // Dropping the public schema took away what everybody may do in it.
+        let rights = if self.major >= 15 { "usage" } else { "all" };
+        self.control(&format!("grant {rights} on schema public to public"))?;
+        let settings = crate::spec::session_settings(test, self.private.is_some());
+        let links = PgLinks::open(sessions, || {
+            self.place.connect_with(&self.database, &self.profile, &settings)
+        })?;
+        Ok(Some(links))
     }
 
     fn log_tail(&self) -> Option<String> {

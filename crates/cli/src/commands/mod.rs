@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod convert;
 mod driver_check;
 mod fetch;
 mod fmt;
@@ -12,6 +13,7 @@ mod servers;
 mod test;
 mod test_report;
 mod shell;
+mod spec;
 
 use crate::args::{Args, Command, Via};
 use crate::console::Console;
@@ -56,6 +58,12 @@ pub fn run(args: Args, console: &Console) -> Outcome {
             list::run(&context, regex.as_deref(), cases.as_deref(), markdown)
         }
         Command::Fmt { files, check } => fmt::run(&context, &files, check),
+        Command::Spec { files, on, expected } => {
+            spec::run(&context, &files, &on, expected.as_deref())
+        }
+        Command::Convert { file, to, from, permutation } => {
+            convert::run(&context, &file, to, from, permutation)
+        }
         Command::Servers => servers::run(&context),
         Command::Server { target, setup } => server::run(&context, &target, setup.as_deref()),
         Command::Shell { clients, target, setup } => {

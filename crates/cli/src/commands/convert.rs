@@ -1,0 +1,104 @@
+//! `isolde convert`: a case, spec or script in another format.
+
+use super::{Context, Outcome, read_file};
+use crate::args::{ConvertFrom, ConvertTo};
+use crate::exit_code::{ExitCode, Failure};
+use isolde_core::case::{self, Case, ParseError};
+use isolde_core::script::{
+    Unsayable, case_of_spec, read_mtr, read_replbug, spec_of_case, write_mtr, write_sql,
+};
+use isolde_core::spec;
+use serde_json::json;
+use std::path::Path;
+
+pub fn run(
+    context: &Context<'_>,
+    path: &Path,
+    to: ConvertTo,
+    from: Option<ConvertFrom>,
+    permutation: Option<usize>,
+) -> Outcome {
+    let text = read_file(path)?;
+    let from = from.unwrap_or_else(|| kind_of(path, &text));
+    if permutation.is_some() && from != ConvertFrom::Spec {
+        let message = "--permutation chooses from a spec; this file is none";
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    let bad = |error: ParseError| {
+        Failure::new(ExitCode::BadInput, format!("{}: {error}", path.display()))
+    };
+    let case = read(&text, path, from, permutation).map_err(bad)?;
+    let written = write(&case, to).map_err(|unsayable| bad(unsayable.in_text(&text)))?;
+    match context.json {
+        true => context.console.print(&json!({"file": path, "text": written}).to_string()),
+        false => context.console.print(&written),
+    }
+    Ok(ExitCode::Fine)
+}
+
+fn read(
+    text: &str,
+    path: &Path,
+    from: ConvertFrom,
+    permutation: Option<usize>,
+) -> Result<Case, ParseError> {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    match from {
+        ConvertFrom::Case => case::parse(text),
+        ConvertFrom::Mtr => read_mtr(text, &name),
+        ConvertFrom::Replbug => read_replbug(text, &name),
+        ConvertFrom::Spec => {
+            let parsed = spec::parse(text)?;
+            case_of_spec(&parsed, &name, permutation).map_err(|u| u.in_text(text))
+        }
+    }
+}
+
+fn write(case: &Case, to: ConvertTo) -> Result<String, Unsayable> {
+    match to {
+        ConvertTo::Case => Ok(case::format(case)),
+        ConvertTo::Spec => spec_of_case(case),
+        ConvertTo::Mtr => write_mtr(case),
+        ConvertTo::Sql => write_sql(case),
+    }
+}
+
+/// By the file's name first, then by what its lines look like.
+fn kind_of(path: &Path, text: &str) -> ConvertFrom {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("case") => return ConvertFrom::Case,
+        Some("spec") => return ConvertFrom::Spec,
+        Some("test") => return ConvertFrom::Mtr,
+        Some("py") => return ConvertFrom::Replbug,
+        _ => {}
+    }
+    let starts = |words: &[&str]| {
+        text.lines()
+            .any(|l| words.iter().any(|w| l.trim_start().to_ascii_lowercase().starts_with(w)))
+    };
+    if text.lines().any(|l| l.starts_with("case:")) {
+        ConvertFrom::Case
+    } else if starts(&["--connect", "connect (", "connect(", "connection ", "--send", "--reap"]) {
+        ConvertFrom::Mtr
+    } else if starts(&["session "]) {
+        ConvertFrom::Spec
+    } else {
+        ConvertFrom::Replbug
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_told_by_their_names_and_then_by_their_text() {
+        let kind = |name: &str, text: &str| kind_of(Path::new(name), text);
+        assert!(kind("a.spec", "") == ConvertFrom::Spec);
+        assert!(kind("a.test", "") == ConvertFrom::Mtr);
+        assert!(kind("-", "case: x\n") == ConvertFrom::Case);
+        assert!(kind("-", "session s1\nstep a {x}") == ConvertFrom::Spec);
+        assert!(kind("-", "create table t;\n--connection a\n") == ConvertFrom::Mtr);
+        assert!(kind("-", "conn_0> begin;") == ConvertFrom::Replbug);
+    }
+}

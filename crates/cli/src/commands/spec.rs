@@ -1,0 +1,232 @@
+//! `isolde spec`: PostgreSQL's isolation specs on a target, printed or
+//! compared with what is expected.
+
+use super::{Context, Outcome, read_file};
+use crate::console::Style;
+use crate::diff::{distance, short_diff};
+use crate::exit_code::{ExitCode, Failure};
+use isolde_core::spec::{self, Spec};
+use isolde_engines::engine::Engine;
+use isolde_engines::spec::{Options, Played, SpecError};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+const DIFF_LINES: usize = 40;
+
+/// What became of one spec.
+struct Ran {
+    name: String,
+    output: String,
+    played: Played,
+    verdict: Verdict,
+}
+
+enum Verdict {
+    /// Nothing to compare with was asked for.
+    Printed,
+    Matches(String),
+    Differs {
+        nearest: Option<String>,
+        diff: Vec<String>,
+    },
+}
+
+pub fn run(context: &Context<'_>, files: &[PathBuf], on: &str, expected: Option<&Path>) -> Outcome {
+    let target = context.parse_target(on)?;
+    let (specs, mut worst) = read_specs(context, files);
+    if let Some(dir) = expected
+        && !dir.is_dir()
+    {
+        let message = format!("{} is not a directory of expected outputs", dir.display());
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    if specs.is_empty() {
+        return Ok(worst);
+    }
+    context.console.progress(&format!("starting {target}"));
+    let mut engine = target.open(&context.options)?;
+    context.console.end_progress();
+    let mut all = Vec::new();
+    for (name, spec) in &specs {
+        match run_one(context, engine.as_mut(), name, spec, expected) {
+            Ok(ran) => {
+                let fine = ran.played.finished && !matches!(ran.verdict, Verdict::Differs { .. });
+                let matches = matches!(ran.verdict, Verdict::Matches(_));
+                if !fine && !matches {
+                    worst = worst.worse(ExitCode::Violation);
+                }
+                if !context.json {
+                    show(context, &ran, &engine.info().engine);
+                }
+                all.push(ran);
+            }
+            Err(SpecError::Interrupted) => {
+                worst = worst.worse(ExitCode::Interrupted);
+                break;
+            }
+            Err(error) => {
+                context.console.error(&format!("{name} on {target}: {error}"));
+                worst = worst.worse(ExitCode::Unreachable);
+                if engine.revive().is_err() {
+                    break;
+                }
+            }
+        }
+    }
+    let info = engine.info();
+    if context.json {
+        let specs: Vec<Value> = all.iter().map(as_json).collect();
+        let report = json!({
+            "isolde": env!("CARGO_PKG_VERSION"),
+            "target": info.target, "engine": info.engine, "version": info.version,
+            "specs": specs,
+        });
+        context.console.print(&report.to_string());
+    } else if expected.is_some() {
+        let good = all.iter().filter(|r| matches!(r.verdict, Verdict::Matches(_))).count();
+        let text = format!("{} specs: {good} ok, {} not ok", all.len(), all.len() - good);
+        context.console.say(&text);
+    }
+    Ok(worst)
+}
+
+/// Every file is read before anything runs; one bad file does not hide another.
+fn read_specs(context: &Context<'_>, files: &[PathBuf]) -> (Vec<(String, Spec)>, ExitCode) {
+    let mut specs = Vec::new();
+    let mut worst = ExitCode::Fine;
+    for path in files {
+        let parsed = read_file(path).map_err(|f| f.message).and_then(|text| {
+            spec::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+        });
+        match parsed {
+            Ok(spec) => {
+                let name = path.file_stem().unwrap_or(path.as_os_str());
+                specs.push((name.to_string_lossy().into_owned(), spec));
+            }
+            Err(message) => {
+                context.console.error(&message);
+                worst = ExitCode::BadInput;
+            }
+        }
+    }
+    (specs, worst)
+}
+
+fn run_one(
+    context: &Context<'_>,
+    engine: &mut dyn Engine,
+    name: &str,
+    spec: &Spec,
+    expected: Option<&Path>,
+) -> Result<Ran, SpecError> {
+    let mut options = Options::new(name);
+    options.interrupted = crate::interrupt::asked;
+    let show_at_once = expected.is_none() && !context.json;
+    if !show_at_once {
+        context.console.progress(name);
+    }
+    let mut output = String::new();
+    let outcome = isolde_engines::spec::run(engine, spec, &options, &mut |text| {
+        if show_at_once {
+            context.console.print(text);
+        }
+        output.push_str(text);
+    });
+    context.console.end_progress();
+    let played = outcome?;
+    let verdict = expected.map_or(Verdict::Printed, |dir| compare(dir, name, &output));
+    Ok(Ran { name: name.into(), output, played, verdict })
+}
+
+/// Looks at NAME.out, then at NAME_0.out to NAME_9.out, as pg_regress does.
+fn compare(dir: &Path, name: &str, output: &str) -> Verdict {
+    let mut nearest: Option<(usize, String, String)> = None;
+    let alternatives = (0..10).map(|i| format!("{name}_{i}.out"));
+    for file in std::iter::once(format!("{name}.out")).chain(alternatives) {
+        let Ok(bytes) = std::fs::read(dir.join(&file)) else { continue };
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if text == output {
+            return Verdict::Matches(file);
+        }
+        let far = distance(&text, output);
+        if nearest.as_ref().is_none_or(|(least, ..)| far < *least) {
+            nearest = Some((far, file, text));
+        }
+    }
+    match nearest {
+        Some((_, file, text)) => {
+            let diff = short_diff(&text, output, DIFF_LINES);
+            Verdict::Differs { nearest: Some(file), diff }
+        }
+        None => Verdict::Differs {
+            nearest: None,
+            diff: vec![format!("there is no {}", dir.join(format!("{name}.out")).display())],
+        },
+    }
+}
+
+fn show(context: &Context<'_>, ran: &Ran, engine: &str) {
+    let console = context.console;
+    match &ran.verdict {
+        Verdict::Printed => {}
+        Verdict::Matches(file) => {
+            let plain = *file == format!("{}.out", ran.name);
+            let which = if plain { String::new() } else { format!("  ({file})") };
+            console.print(&format!("{} {}{which}", console.paint(Style::Good, "ok"), ran.name));
+        }
+        Verdict::Differs { nearest, diff } => {
+            let which = nearest.as_ref().map(|f| format!("  (against {f})")).unwrap_or_default();
+            console.print(&format!("{} {}{which}", console.paint(Style::Bad, "not ok"), ran.name));
+            for line in diff {
+                let text = format!("    {line}");
+                console.print(&match line.chars().next() {
+                    Some('-') => console.paint(Style::Bad, &text),
+                    Some('+') => console.paint(Style::Good, &text),
+                    _ => text,
+                });
+            }
+        }
+    }
+    // On PostgreSQL such errors are part of many tests; elsewhere they say
+    // that the spec is not for this engine.
+    if engine != "postgres" {
+        for rejected in &ran.played.rejected {
+            console.note(&format!(
+                "{}: {engine} rejected {} (line {}): {}\n    {}",
+                ran.name,
+                rejected.place,
+                rejected.line,
+                rejected.message,
+                rejected.sql.replace('\n', "\n    ")
+            ));
+        }
+    }
+}
+
+fn as_json(ran: &Ran) -> Value {
+    let rejected: Vec<Value> = ran
+        .played
+        .rejected
+        .iter()
+        .map(|r| json!({"place": r.place, "line": r.line, "sql": r.sql, "message": r.message}))
+        .collect();
+    let mut value = json!({
+        "name": ran.name,
+        "finished": ran.played.finished,
+        "output": ran.output,
+        "rejected": rejected,
+    });
+    match &ran.verdict {
+        Verdict::Printed => {}
+        Verdict::Matches(file) => {
+            value["status"] = "ok".into();
+            value["expected"] = file.as_str().into();
+        }
+        Verdict::Differs { nearest, diff } => {
+            value["status"] = "not ok".into();
+            value["expected"] = nearest.clone().into();
+            value["diff"] = json!(diff);
+        }
+    }
+    value
+}

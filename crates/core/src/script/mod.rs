@@ -1,0 +1,156 @@
+//! Scripts of other tools, read into cases and written from them.
+//!
+//! ```text
+//!   ReplBug ─┐                 ┌─► case
+//!   mysqltest ┼──►  Case  ──►──┼─► spec
+//!   spec ────┘                 ├─► mysqltest
+//!   case ────┘                 └─► annotated SQL
+//! ```
+//!
+//! What a format cannot say about the run is an error that names the line,
+//! never left out in silence. What a case claims about results is carried as
+//! comments where there is no place for it.
+
+mod mtr_read;
+mod mtr_write;
+mod replbug;
+mod spec_read;
+mod spec_write;
+mod sql_write;
+
+pub use mtr_read::read_mtr;
+pub use mtr_write::write_mtr;
+pub use replbug::read_replbug;
+pub use spec_read::case_of_spec;
+pub use spec_write::spec_of_case;
+pub use sql_write::write_sql;
+
+use crate::case::{Case, ParseError, Setup};
+use crate::{Level, sql};
+
+/// What the wanted format has no words for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsayable {
+    pub place: Place,
+    pub message: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Counted from 1; 0 where there is none.
+    Line(usize),
+    /// The line of the case's header that starts with this key.
+    Key(&'static str),
+}
+
+impl Unsayable {
+    fn at(line: usize, message: impl Into<String>) -> Unsayable {
+        Unsayable { place: Place::Line(line), message: message.into() }
+    }
+
+    fn key(key: &'static str, message: impl Into<String>) -> Unsayable {
+        Unsayable { place: Place::Key(key), message: message.into() }
+    }
+
+    /// The error with the line of the text that it is about.
+    pub fn in_text(&self, text: &str) -> ParseError {
+        let line = match self.place {
+            Place::Line(line) => line.max(1),
+            Place::Key(key) => text.lines().position(|l| l.starts_with(key)).map_or(1, |i| i + 1),
+        };
+        error_on_line(text, line, 0, self.message.clone())
+    }
+}
+
+/// An error so many bytes into a line, counted from 1.
+fn error_on_line(text: &str, line: usize, byte: usize, message: impl Into<String>) -> ParseError {
+    let source = text.lines().nth(line.saturating_sub(1)).unwrap_or("");
+    let column = source.char_indices().take_while(|(i, _)| *i < byte).count() + 1;
+    ParseError { line, column, message: message.into(), source_line: source.trim_end().into() }
+}
+
+/// An id that a case may have, made from a file's or a bug's name.
+pub fn fitting_id(name: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_./#".contains(c);
+    let id: String = name.trim().chars().map(|c| if fits(c) { c } else { '-' }).collect();
+    if id.is_empty() { "script".into() } else { id }
+}
+
+/// A session name that a case may have.
+fn fitting_session(name: &str) -> String {
+    let fits = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    let fitted: String = name.chars().map(fits).collect();
+    match fitted.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        true => fitted,
+        false => format!("s{fitted}"),
+    }
+}
+
+/// The one setup that is not for certain engines only.
+fn general_setup(case: &Case) -> Result<Option<&Setup>, Unsayable> {
+    if let Some(own) = case.setups.iter().find(|s| !s.on.is_empty()) {
+        let line = own.statements.first().map_or(0, |s| s.line.0);
+        return Err(Unsayable::at(line, "a setup for some engines only cannot be said here"));
+    }
+    Ok(case.setups.first())
+}
+
+/// The statements of a text whose last one may lack its semicolon, each with
+/// its offset; none when a quote or comment stays open.
+fn statements(text: &str) -> Option<Vec<(usize, String)>> {
+    let split = sql::split(&format!("{text}\n;"));
+    let clean = |(at, sql): (usize, String)| (at, sql::without_trailing_comment(&sql).to_string());
+    (!split.unfinished).then(|| split.statements.into_iter().map(clean).collect())
+}
+
+/// The statement as it is written, with the semicolon that ends it.
+fn ended(sql: &str) -> String {
+    format!("{};", sql::without_trailing_comment(sql))
+}
+
+/// The level that `set session transaction isolation level …` and PostgreSQL's
+/// `set session characteristics as transaction …` name.
+fn session_level_of(statement: &str) -> Option<Level> {
+    let words: Vec<String> = statement.split_whitespace().map(str::to_ascii_lowercase).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let rest = match words.as_slice() {
+        ["set", "session", "transaction", "isolation", "level", rest @ ..] => rest,
+        [
+            "set",
+            "session",
+            "characteristics",
+            "as",
+            "transaction",
+            "isolation",
+            "level",
+            rest @ ..,
+        ] => rest,
+        _ => return None,
+    };
+    rest.join(" ").parse().ok()
+}
+
+/// What cleans up and tests nothing: every run starts from an empty database.
+fn is_cleanup(statement: &str) -> bool {
+    let first = statement.split_whitespace().next().unwrap_or("");
+    sql::kind(statement) == sql::Kind::Ddl && first.eq_ignore_ascii_case("drop")
+}
+
+/// Comment lines for what a case says about itself and its results.
+fn remarks(case: &Case, mark: &str) -> String {
+    let mut lines = vec![match case.title.is_empty() {
+        true => case.id.clone(),
+        false => format!("{}: {}", case.id, case.title),
+    }];
+    lines.extend(case.link.clone());
+    lines.extend(case.about.lines().map(str::to_string));
+    for expectation in &case.expectations {
+        let on: Vec<String> = expectation.on.iter().map(ToString::to_string).collect();
+        let at: Vec<&str> = expectation.levels.iter().map(|l| l.name()).collect();
+        let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
+        for claim in &expectation.claims {
+            lines.push(format!("expected {}{at}: {claim}", on.join(", ")).replace("  ", " "));
+        }
+    }
+    lines.iter().map(|l| format!("{mark} {l}").trim_end().to_string() + "\n").collect()
+}

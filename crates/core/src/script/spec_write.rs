@@ -1,0 +1,124 @@
+//! A case as a spec with one permutation.
+
+use super::{Unsayable, ended, general_setup, remarks};
+use crate::case::{Case, Line};
+use crate::spec::{self, Block, Permutation, PermutationStep, Spec, SpecSession, SpecStep, StepId};
+use crate::{Level, sql};
+
+/// The session that reads the final state.
+pub(super) const FINAL: &str = "final";
+
+/// The text of a spec, with the case's remarks above it.
+pub fn spec_of_case(case: &Case) -> Result<String, Unsayable> {
+    let mut spec = Spec::default();
+    if let Some(setup) = general_setup(case)? {
+        let statements: Vec<(&str, usize)> =
+            setup.statements.iter().map(|s| (s.sql.as_str(), s.line.0)).collect();
+        for (text, line) in &statements {
+            check(text, *line)?;
+        }
+        let body: String = statements.iter().map(|(s, _)| format!("\n  {}", ended(s))).collect();
+        spec.setups.push(Block { sql: body + "\n", line: Line(0) });
+        let drops: String = statements.iter().filter_map(|(s, _)| drop_of(s)).collect();
+        if !drops.is_empty() {
+            spec.teardown = Some(Block { sql: drops + "\n", line: Line(0) });
+        }
+    }
+    let mut order = Vec::new();
+    for name in case.sessions() {
+        if name == FINAL && !case.finals.is_empty() {
+            let line = case.steps.iter().find(|s| s.session == name).map_or(0, |s| s.line.0);
+            return Err(Unsayable::at(line, "a spec needs the session name `final` for itself"));
+        }
+        let level = case.session_level(name, None);
+        let setup = level.map(|level| {
+            let text = format!(
+                "set session characteristics as transaction isolation level {};",
+                words(level)
+            );
+            Block { sql: text, line: Line(0) }
+        });
+        spec.sessions.push(SpecSession {
+            name: name.into(),
+            setup,
+            steps: Vec::new(),
+            teardown: None,
+        });
+    }
+    if level_is_unknown(case.level)
+        || case.session_levels.iter().any(|(_, l)| level_is_unknown(Some(*l)))
+    {
+        return Err(Unsayable::key("level", "PostgreSQL has no level snapshot"));
+    }
+    for step in &case.steps {
+        check(&step.sql, step.line.0)?;
+        let text = match step.level {
+            Some(level) if level_is_unknown(Some(level)) => {
+                return Err(Unsayable::at(step.line.0, "PostgreSQL has no level snapshot"));
+            }
+            Some(level) => format!("{} isolation level {}", step.sql, words(level)),
+            None => step.sql.clone(),
+        };
+        let session = spec.sessions.iter().position(|s| s.name == step.session).unwrap_or(0);
+        order.push(add_step(&mut spec, session, &ended(&text)));
+    }
+    if !case.finals.is_empty() {
+        spec.sessions.push(SpecSession {
+            name: FINAL.into(),
+            setup: None,
+            steps: Vec::new(),
+            teardown: None,
+        });
+        for statement in &case.finals {
+            check(&statement.sql, statement.line.0)?;
+            let session = spec.sessions.len() - 1;
+            order.push(add_step(&mut spec, session, &ended(&statement.sql)));
+        }
+    }
+    let steps = order.into_iter().map(|id| PermutationStep { id, blockers: Vec::new() });
+    spec.permutations.push(Permutation { steps: steps.collect(), line: Line(0) });
+    Ok(format!("{}\n{}", remarks(case, "#"), spec::format(&spec)))
+}
+
+fn add_step(spec: &mut Spec, session: usize, sql: &str) -> StepId {
+    let own = &mut spec.sessions[session];
+    let step = own.steps.len();
+    let name = format!("{}_{}", own.name, step + 1);
+    own.steps.push(SpecStep { name, sql: sql.into(), line: Line(0) });
+    StepId { session, step }
+}
+
+fn check(sql: &str, line: usize) -> Result<(), Unsayable> {
+    match sql.contains('}') {
+        true => Err(Unsayable::at(line, "a spec's SQL ends at the first }, so it cannot hold one")),
+        false => Ok(()),
+    }
+}
+
+fn words(level: Level) -> String {
+    level.name().to_lowercase()
+}
+
+fn level_is_unknown(level: Option<Level>) -> bool {
+    level == Some(Level::Snapshot)
+}
+
+/// `create table t …` is undone by `drop table t`.
+fn drop_of(statement: &str) -> Option<String> {
+    if sql::kind(statement) != sql::Kind::Ddl {
+        return None;
+    }
+    let words: Vec<&str> = statement.split_whitespace().collect();
+    let rest = match words.as_slice() {
+        [create, table, rest @ ..]
+            if create.eq_ignore_ascii_case("create") && table.eq_ignore_ascii_case("table") =>
+        {
+            rest
+        }
+        _ => return None,
+    };
+    let skipped =
+        if rest.first()?.eq_ignore_ascii_case("if") { rest.get(3)? } else { rest.first()? };
+    let name = skipped.split('(').next().filter(|n| !n.is_empty())?;
+    Some(format!("\n  drop table {name};"))
+}

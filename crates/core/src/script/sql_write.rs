@@ -1,0 +1,86 @@
+//! A case as SQL for the engine's own client: one statement after another, the
+//! session that each belongs to in a comment before it.
+
+use super::{Unsayable, ended, general_setup, remarks};
+use crate::Level;
+use crate::case::Case;
+
+#[derive(Clone, Copy)]
+enum Dialect {
+    Postgres,
+    Mysql,
+}
+
+pub fn write_sql(case: &Case) -> Result<String, Unsayable> {
+    let mut out = remarks(case, "--");
+    out.push_str("--\n-- Open a client for each session named in /* */ and give each its lines,\n");
+    out.push_str("-- in this order. A statement that waits is left waiting.\n");
+    if let Some(setup) = general_setup(case)? {
+        out.push_str("\n-- setup\n");
+        for statement in &setup.statements {
+            out.push_str(&format!("{}\n", ended(&statement.sql)));
+        }
+    }
+    out.push('\n');
+    let dialect = dialect(case);
+    for session in case.sessions() {
+        if let Some(level) = case.session_level(session, None) {
+            let statement = match dialect {
+                Some(dialect) => session_level(dialect, level),
+                None => return Err(Unsayable::key("level", NO_DIALECT)),
+            };
+            out.push_str(&format!("/* {session} */ {statement};\n"));
+        }
+    }
+    for step in &case.steps {
+        for note in &step.notes {
+            out.push_str(format!("-- {note}").trim_end());
+            out.push('\n');
+        }
+        let text = match (step.level, dialect) {
+            (None, _) => step.sql.clone(),
+            (Some(level), Some(Dialect::Postgres)) => {
+                format!("{} isolation level {}", step.sql, level.name().to_lowercase())
+            }
+            (Some(level), Some(Dialect::Mysql)) => {
+                let level = level.name().to_lowercase();
+                let session = &step.session;
+                out.push_str(&format!(
+                    "/* {session} */ set transaction isolation level {level};\n"
+                ));
+                step.sql.clone()
+            }
+            (Some(_), None) => return Err(Unsayable::at(step.line.0, NO_DIALECT)),
+        };
+        out.push_str(&format!("/* {} */ {}\n", step.session, ended(&text)));
+    }
+    if !case.finals.is_empty() {
+        out.push_str("\n-- finally, in any session\n");
+        for statement in &case.finals {
+            out.push_str(&format!("{}\n", ended(&statement.sql)));
+        }
+    }
+    Ok(out)
+}
+
+const NO_DIALECT: &str = "how a level is set depends on the engine: name one with `engines:`, \
+                          such as `engines: postgres`";
+
+fn dialect(case: &Case) -> Option<Dialect> {
+    let engine = &case.engines.first()?.engine;
+    match engine.split('+').next().unwrap_or(engine) {
+        "postgres" | "cockroach" => Some(Dialect::Postgres),
+        "mysql" | "mariadb" | "tidb" | "dolt" => Some(Dialect::Mysql),
+        _ => None,
+    }
+}
+
+fn session_level(dialect: Dialect, level: Level) -> String {
+    let level = level.name().to_lowercase();
+    match dialect {
+        Dialect::Postgres => {
+            format!("set session characteristics as transaction isolation level {level}")
+        }
+        Dialect::Mysql => format!("set session transaction isolation level {level}"),
+    }
+}
