@@ -89,6 +89,8 @@ pub enum What {
         transaction: usize,
         how: TxEnd,
     },
+    /// The runner ended a statement that took too long.
+    Cancelled,
     /// The runner rolled a transaction back, for the reason given.
     RolledBackByRunner {
         why: String,
@@ -168,6 +170,9 @@ pub enum TxEnd {
     Aborted,
     /// With its session or its server; what became of it is not known.
     Lost,
+    /// In a way that the protocol does not tell: prepared for two-phase
+    /// commit, or ended inside of a procedure.
+    Unknown,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -230,8 +235,11 @@ impl History {
         mine().find(|t| !t.autocommit).or_else(|| mine().next()).map(|t| t.how)
     }
 
+    /// Whether a session was lost, perhaps with its server.
     pub fn lost_server(&self) -> bool {
-        self.transactions.iter().any(|t| t.how == TxEnd::Lost)
+        let lost = |error: &DbError| error.effect == ErrorEffect::Lost;
+        self.events.iter().any(|e| e.what.error().is_some_and(lost))
+            || self.final_state.iter().any(|f| f.error.as_ref().is_some_and(lost))
     }
 
     /// Steps in the order in which they finished: the actual schedule.

@@ -112,6 +112,7 @@ pub fn ending_name(ending: TxEnd) -> &'static str {
         TxEnd::RolledBack => "rolled back",
         TxEnd::Aborted => "aborted",
         TxEnd::Lost => "lost",
+        TxEnd::Unknown => "not known",
     }
 }
 

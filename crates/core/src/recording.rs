@@ -73,7 +73,7 @@ pub fn claims_of(case: &Case, history: &History) -> Vec<Claim> {
             Some(TxEnd::RolledBack) => Expected::RollsBack,
             Some(TxEnd::Aborted) => Expected::Aborts,
             Some(TxEnd::Lost) => Expected::DoesNotCommit,
-            None => continue,
+            Some(TxEnd::Unknown) | None => continue,
         };
         claims.push(Claim { subject: Subject::Session(session.into()), expected });
     }

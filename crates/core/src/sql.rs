@@ -45,6 +45,13 @@ pub fn kind(sql: &str) -> Kind {
             Some(_) => Kind::Other,
             None => Kind::Rollback,
         }
+    } else if is(first, &["xa"]) {
+        match tokens(sql).nth(1) {
+            Some(word) if is(word, &["commit"]) => Kind::Commit,
+            Some(word) if is(word, &["rollback"]) => Kind::Rollback,
+            Some(word) if is(word, &["start", "begin"]) => Kind::Begin,
+            _ => Kind::Other,
+        }
     } else if is(first, &["savepoint"]) {
         Kind::Savepoint
     } else if is(first, &["release"]) {
@@ -66,24 +73,38 @@ fn with_kind(sql: &str) -> Kind {
     if writes { Kind::Write } else { Kind::Select }
 }
 
+/// Whether the statement may end a transaction without the protocol saying
+/// how: two-phase commit, or code that runs in the server.
+pub fn hides_its_end(sql: &str) -> bool {
+    let first = tokens(sql).next().unwrap_or("");
+    ["xa", "prepare", "call", "execute", "do"].iter().any(|w| first.eq_ignore_ascii_case(w))
+}
+
 /// Whether the statement may leave something in the session that outlives its
 /// transaction: settings, temporary tables, prepared statements, locks.
 pub fn taints_session(sql: &str) -> bool {
+    const LEAVERS: [&str; 9] = [
+        "get_lock",
+        "set_config",
+        "nextval",
+        "setval",
+        "temp",
+        "temporary",
+        "pg_temp",
+        "last_insert_id",
+        "changes",
+    ];
+    let leaves = |word: &str| {
+        word.contains('@')
+            || LEAVERS.iter().any(|l| word.eq_ignore_ascii_case(l))
+            || word.len() > 12 && word.to_ascii_lowercase().contains("advisory")
+    };
     match kind(sql) {
         Kind::Other => true,
-        Kind::Ddl => tokens(sql)
-            .any(|t| t.eq_ignore_ascii_case("temporary") || t.eq_ignore_ascii_case("temp")),
-        Kind::Select => {
-            // Functions that change the session, and variables.
-            tokens(sql).any(|t| {
-                t.contains('@')
-                    || ["get_lock", "set_config", "nextval", "setval"]
-                        .iter()
-                        .any(|f| t.eq_ignore_ascii_case(f))
-                    || t.to_ascii_lowercase().contains("advisory")
-            })
+        Kind::Begin | Kind::Commit | Kind::Rollback => {
+            tokens(sql).next().is_some_and(|first| first.eq_ignore_ascii_case("xa"))
         }
-        _ => false,
+        _ => tokens(sql).any(leaves),
     }
 }
 
@@ -92,7 +113,7 @@ fn tokens(sql: &str) -> impl Iterator<Item = &str> {
     let mut rest = sql;
     std::iter::from_fn(move || {
         loop {
-            let piece = next_piece(rest)?;
+            let piece = next_piece(rest, false)?;
             let (text, tail) = rest.split_at(piece.len);
             rest = tail;
             if piece.word {
@@ -111,7 +132,7 @@ struct Piece {
 
 /// The next lexical piece: a word, a quoted string, a comment, or one other
 /// character. `None` at the end.
-fn next_piece(text: &str) -> Option<Piece> {
+fn next_piece(text: &str, escapes: bool) -> Option<Piece> {
     let first = text.chars().next()?;
     let whole = |len: usize| Some(Piece { len, word: false, open: false });
     if first.is_alphanumeric() || first == '_' || first == '@' {
@@ -132,7 +153,7 @@ fn next_piece(text: &str) -> Option<Piece> {
         });
     }
     if matches!(first, '\'' | '"' | '`') {
-        let close = text[1..].find(first);
+        let close = if escapes { escaped_close(&text[1..], first) } else { text[1..].find(first) };
         return Some(Piece {
             len: close.map_or(text.len(), |i| i + 2),
             word: false,
@@ -150,6 +171,16 @@ fn next_piece(text: &str) -> Option<Piece> {
         });
     }
     whole(first.len_utf8())
+}
+
+/// Where a quote closes when a backslash keeps the next character.
+fn escaped_close(text: &str, mark: char) -> Option<usize> {
+    let mut kept = false;
+    text.char_indices().find_map(|(i, c)| {
+        let closes = c == mark && !kept;
+        kept = c == '\\' && !kept;
+        closes.then_some(i)
+    })
 }
 
 /// The length of PostgreSQL's `$tag$`, if the text opens with one.
@@ -170,22 +201,82 @@ pub struct Split {
     pub unfinished: bool,
 }
 
+/// In MySQL `\'` does not close a string, elsewhere a backslash is a character
+/// like any other. The plain reading is right unless it leaves a quote open.
 pub fn split(text: &str) -> Split {
+    let (plain, open) = split_reading(text, false);
+    if !open {
+        return plain;
+    }
+    match split_reading(text, true) {
+        (escaped, false) => escaped,
+        _ => plain,
+    }
+}
+
+/// The statements, and whether a quote or comment stayed open.
+fn split_reading(text: &str, escapes: bool) -> (Split, bool) {
     let mut split = Split::default();
+    let mut open = false;
+    let mut body = Body::default();
     let (mut start, mut at) = (0, 0);
-    while let Some(piece) = next_piece(&text[at..]) {
-        split.unfinished |= piece.open;
-        if !piece.word && text[at..].starts_with(';') {
+    while let Some(piece) = next_piece(&text[at..], escapes) {
+        open |= piece.open;
+        let word = &text[at..at + piece.len];
+        if piece.word {
+            body.heed(word);
+        } else if word == ";" && body.depth == 0 {
             push_statement(&mut split.statements, text, start, at);
             start = at + 1;
+            body = Body::default();
         }
         at += piece.len;
     }
+    split.unfinished = open;
     if has_content(&text[start..]) {
         push_statement(&mut split.statements, text, start, text.len());
         split.unfinished = true;
     }
-    split
+    (split, open)
+}
+
+/// Follows the body of a trigger or procedure, whose semicolons are its own.
+#[derive(Default)]
+struct Body {
+    words: usize,
+    creates: bool,
+    compound: bool,
+    depth: usize,
+    /// The last word was END: what follows says of what.
+    after_end: bool,
+}
+
+impl Body {
+    fn heed(&mut self, word: &str) {
+        let is = |candidates: &[&str]| candidates.iter().any(|c| word.eq_ignore_ascii_case(c));
+        self.words += 1;
+        if self.words == 1 {
+            self.creates = is(&["create"]);
+        }
+        // `create or replace definer = x@y procedure`: the noun comes early.
+        let noun = self.creates && self.words <= 9;
+        self.compound |= noun && is(&["trigger", "procedure", "function", "event"]);
+        if !self.compound {
+            return;
+        }
+        let ended = std::mem::replace(&mut self.after_end, false);
+        if ended && is(&["if", "loop", "while", "repeat", "for"]) {
+            // END IF closes an IF, which was not counted.
+            self.depth += 1;
+        } else if ended && is(&["case"]) {
+            // END CASE closed its CASE already.
+        } else if is(&["begin", "case"]) {
+            self.depth += 1;
+        } else if is(&["end"]) {
+            self.depth = self.depth.saturating_sub(1);
+            self.after_end = true;
+        }
+    }
 }
 
 fn push_statement(statements: &mut Vec<(usize, String)>, text: &str, start: usize, end: usize) {
@@ -200,7 +291,7 @@ fn push_statement(statements: &mut Vec<(usize, String)>, text: &str, start: usiz
 /// would be part of the comment.
 pub fn without_trailing_comment(sql: &str) -> &str {
     let (mut at, mut end) = (0, 0);
-    while let Some(piece) = next_piece(&sql[at..]) {
+    while let Some(piece) = next_piece(&sql[at..], false) {
         let text = &sql[at..at + piece.len];
         at += piece.len;
         if !text.trim().is_empty() && !text.starts_with("--") && !text.starts_with("/*") {
@@ -213,7 +304,7 @@ pub fn without_trailing_comment(sql: &str) -> &str {
 /// Whether anything but blanks and comments is there.
 fn has_content(text: &str) -> bool {
     let mut rest = text;
-    while let Some(piece) = next_piece(rest) {
+    while let Some(piece) = next_piece(rest, false) {
         let (head, tail) = rest.split_at(piece.len);
         let comment = head.starts_with("--") || head.starts_with("/*");
         if !comment && !head.trim().is_empty() {
@@ -256,6 +347,43 @@ mod tests {
         let texts: Vec<&str> = split.statements.iter().map(|(_, s)| s.as_str()).collect();
         assert_eq!(texts, ["select ';' -- a; b", "select /* ; */ $x$ ; $x$"]);
         assert!(!split.unfinished);
+    }
+
+    #[test]
+    fn the_body_of_a_trigger_or_procedure_is_one_statement() {
+        let trigger = "create trigger g after insert on t begin update t set v = 3; end";
+        let procedure = "create or replace procedure p() begin \
+            if a then set b = 1; end if; case x when 1 then set c = 2; end case; commit; end";
+        for body in [trigger, procedure] {
+            let text = format!("{body}; select 1;");
+            let texts: Vec<String> = split(&text).statements.into_iter().map(|(_, s)| s).collect();
+            assert_eq!(texts, [body, "select 1"]);
+        }
+        // Outside of one, BEGIN begins a transaction.
+        assert_eq!(split("begin; create table event (a int); end;").statements.len(), 3);
+    }
+
+    #[test]
+    fn a_backslash_keeps_a_quote_only_where_nothing_else_makes_sense() {
+        assert_eq!(split("select 'it\\'s'; select 2;").statements.len(), 2);
+        assert_eq!(split("select 'c:\\'; select 2;").statements.len(), 2);
+    }
+
+    #[test]
+    fn what_may_outlive_a_transaction_taints_its_session() {
+        for sql in [
+            "set a = 1",
+            "insert into t values (get_lock('x', 1))",
+            "xa start 'a'",
+            "select 7 as a into temp t2",
+            "create temporary table t (a int)",
+            "insert into t select pg_try_advisory_lock(5)",
+        ] {
+            assert!(taints_session(sql), "{sql}");
+        }
+        for sql in ["select * from t for update", "begin", "update t set a = 'temp'"] {
+            assert!(!taints_session(sql), "{sql}");
+        }
     }
 
     #[test]

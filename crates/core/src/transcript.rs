@@ -11,7 +11,7 @@ pub fn summary(history: &History, step: usize) -> String {
     let result = match (outcome.reply, end_of(history, step)) {
         // A COMMIT that answers but was a rollback must not read as "ok".
         (Some(What::Done), Some(TxEnd::Committed)) => Some("committed".into()),
-        (Some(What::Done), Some(_)) => Some("rolled back".into()),
+        (Some(What::Done), Some(TxEnd::RolledBack | TxEnd::Aborted)) => Some("rolled back".into()),
         (reply, _) => reply.map(reply_text),
     };
     if !outcome.waited {
@@ -40,7 +40,7 @@ pub fn reply_text(what: &What) -> String {
     match what {
         What::Rows { rows, .. } => match rows.len() {
             0 => "no rows".into(),
-            _ => show_rows(rows),
+            _ => cut(show_rows(rows)),
         },
         What::Affected { count: 1 } => "1 row".into(),
         What::Affected { count } => format!("{count} rows"),
@@ -48,6 +48,15 @@ pub fn reply_text(what: &What) -> String {
         What::Error(error) => format!("error {}", error.code),
         What::NotSent { .. } => "not sent".into(),
         other => format!("{other:?}"),
+    }
+}
+
+/// Long values are for the history, not for the screen.
+fn cut(text: String) -> String {
+    const LONGEST: usize = 400;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} … ({} characters)", &text[..end], text.chars().count()),
+        None => text,
     }
 }
 
@@ -94,6 +103,7 @@ pub fn transcript(history: &History) -> String {
             What::Error(error) => {
                 attach(&mut lines, width, &format!("error {}: {}", error.code, error.message));
             }
+            What::Cancelled => attach(&mut lines, width, "cancelled by Isolde"),
             What::Done => {}
             what => attach(&mut lines, width, &reply_text(what)),
         }

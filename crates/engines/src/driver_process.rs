@@ -10,6 +10,7 @@ use crate::driver_command::DriverCommand;
 use crate::driver_end;
 use crate::driver_message::{Message, read_line};
 use crate::engine::{EngineError, EngineResult};
+use crate::scratch::Scratch;
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -21,7 +22,6 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// No result of a test is this long; a driver that prints without end is cut.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -31,7 +31,7 @@ pub struct DriverProcess {
     shared: Arc<Shared>,
     lines: Mutex<Sender<String>>,
     /// The driver's TMPDIR: a killed driver cannot remove its own files.
-    _home: TempDir,
+    _home: Scratch,
 }
 
 struct Shared {
@@ -63,7 +63,7 @@ impl DriverProcess {
         let unreachable = |what: &str, e: &dyn std::fmt::Display| {
             EngineError::Unreachable(format!("{what} `{command}`: {e}"))
         };
-        let home = tempfile::Builder::new().prefix("isolde-driver-").tempdir();
+        let home = crate::scratch::scratch_dir("driver");
         let home = home.map_err(|e| unreachable("no folder for", &e))?;
         let stderr = home.path().join("stderr");
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), stderr });

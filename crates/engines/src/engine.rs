@@ -66,6 +66,11 @@ pub trait Session: Send {
     /// The answer to the statement in flight, if it comes within `patience`.
     fn reply(&mut self, patience: Duration) -> Option<Reply>;
 
+    /// False when an idle session has been closed from the other side.
+    fn is_alive(&self) -> bool {
+        true
+    }
+
     /// A signal of the session itself that it waits for a lock and that the
     /// server has looked for a deadlock: none where there is no such signal.
     fn confirms_wait(&self) -> Option<bool> {

@@ -269,7 +269,16 @@ impl MySqlEngine {
                 "Isolde works in a database of its own and may not create one here: {error}"
             )));
         }
-        Ok(Box::new(MySqlEngine::new(target, flavour, place, database, control, None)?))
+        let made =
+            MySqlEngine::new(target, flavour, place.clone(), database.clone(), control, None);
+        match made {
+            Ok(engine) => Ok(Box::new(engine)),
+            Err(error) => {
+                let mut door = place.connect(None, &Arc::new(mysql_profile()))?;
+                run_to_end(&mut door, &format!("drop database {database}"), CONTROL_LIMIT)?;
+                Err(error)
+            }
+        }
     }
 
     fn new(
@@ -355,6 +364,34 @@ impl MySqlEngine {
         waits
     }
 
+    /// What outlives the tables: routines, events, and on a private server
+    /// transactions prepared by XA, which keep their locks for ever.
+    fn leftovers(&mut self) -> EngineResult<Vec<String>> {
+        if matches!(self.flavour.view, View::TidbTrx | View::Nothing) {
+            return Ok(Vec::new());
+        }
+        let texts = |rows: Vec<Row>, column: usize| -> Vec<String> {
+            let text = |row: &Row| match row.get(column) {
+                Some(Value::Text(text)) => Some(text.clone()),
+                _ => None,
+            };
+            rows.iter().filter_map(text).collect()
+        };
+        let mut found = Vec::new();
+        if self.private.is_some() {
+            let prepared = texts(self.rows("xa recover")?, 3);
+            found.extend(
+                prepared.iter().map(|id| format!("xa rollback '{}'", id.replace('\'', "''"))),
+            );
+        }
+        let routines = "select concat('drop ', routine_type, ' `', routine_name, '`') \
+                        from information_schema.routines where routine_schema = database() union all \
+                        select concat('drop event `', event_name, '`') \
+                        from information_schema.events where event_schema = database()";
+        found.extend(texts(self.rows(routines)?, 0));
+        Ok(found)
+    }
+
     /// Transactions that only read are missing from the old text when they
     /// wait. A counter tells that somebody does; who it is stands in a table
     /// that is made anew only when nobody has read it for 100 ms.
@@ -397,6 +434,27 @@ impl MySqlEngine {
         std::thread::sleep(SECOND_LOOK);
         let second = innodb::state_waits(&self.rows(&sql)?);
         Ok(first.into_iter().filter(|id| second.contains(id)).collect())
+    }
+
+    /// DDL of TiDB that waits for transactions on its table, with their sessions.
+    fn tidb_ddl_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
+        let sql = "select p.id, v.session_id from information_schema.processlist p \
+                   join mysql.tidb_mdl_view v on v.query = p.info";
+        let Ok(rows) = self.rows(sql) else {
+            // Versions before metadata locks have no such view, and no wait.
+            return Ok(Vec::new());
+        };
+        let mut waits: Vec<(SessionId, Vec<SessionId>)> = Vec::new();
+        for row in &rows {
+            let id = |i: usize| row.get(i).and_then(innodb::number);
+            if let (Some(waiter), Some(holder)) = (id(0), id(1)) {
+                match waits.iter_mut().find(|(w, _)| *w == waiter) {
+                    Some((_, holders)) => holders.push(holder),
+                    None => waits.push((waiter, vec![holder])),
+                }
+            }
+        }
+        Ok(waits)
     }
 
     fn tidb_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
@@ -484,7 +542,10 @@ impl Engine for MySqlEngine {
         let waits = match self.flavour.view {
             View::DataLockWaits => self.data_lock_waits()?,
             View::InnodbStatus | View::OldInnodbStatus => self.innodb_status()?,
-            View::TidbTrx => self.tidb_waits()?,
+            View::TidbTrx => match self.tidb_waits()? {
+                rows if rows.is_empty() && self.looks % 4 == 3 => self.tidb_ddl_waits()?,
+                rows => rows,
+            },
             View::Nothing => Vec::new(),
         };
         let mut states: Vec<WaitState> = sessions
@@ -523,17 +584,24 @@ impl Engine for MySqlEngine {
     }
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
-        match run_to_end(&mut self.control, sql, CONTROL_LIMIT)? {
-            Outcome::Error(error) if error.class == ErrorClass::Lost => {
+        match run_to_end(&mut self.control, sql, CONTROL_LIMIT) {
+            Ok(Outcome::Error(error)) if error.class == ErrorClass::Lost => {
                 Err(EngineError::Lost(error.message))
             }
-            outcome => Ok(outcome),
+            Ok(outcome) => Ok(outcome),
+            Err(error) => {
+                // Its late answer must not be taken for that to the next one.
+                if let Ok(fresh) = self.place.connect(Some(&self.database), &self.profile) {
+                    self.control = fresh;
+                }
+                Err(error)
+            }
         }
     }
 
     fn clear(&mut self) -> EngineResult<()> {
+        let mut drops = self.leftovers()?;
         let rows = self.rows("show full tables")?;
-        let mut drops: Vec<String> = Vec::new();
         for row in &rows {
             let (Some(Value::Text(name)), Some(Value::Text(kind))) = (row.first(), row.get(1))
             else {
@@ -613,7 +681,13 @@ impl Engine for MySqlEngine {
 impl Drop for MySqlEngine {
     fn drop(&mut self) {
         if self.private.is_none() {
-            let _ = self.control(&format!("drop database {}", self.database));
+            let drop = format!("drop database {}", self.database);
+            // The control connection may be what broke.
+            if self.control(&drop).is_err()
+                && let Ok(mut fresh) = self.place.connect(None, &self.profile)
+            {
+                let _ = run_to_end(&mut fresh, &drop, CONTROL_LIMIT);
+            }
         }
     }
 }

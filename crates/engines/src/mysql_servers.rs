@@ -98,6 +98,8 @@ fn common_arguments(install: &Install, data: &Path) -> Vec<String> {
         "--bind-address=127.0.0.1".into(),
         format!("--socket={}", folder.join("s").display()),
         format!("--pid-file={}", folder.join("pid").display()),
+        // MariaDB removes other servers' temporary tables from a shared one.
+        format!("--tmpdir={}", folder.display()),
     ];
     arguments.extend(base_arguments(install));
     arguments

@@ -238,27 +238,32 @@ impl MySqlSession {
         }
     }
 
-    /// A whole packet, joined where it is longer than 16 MB.
+    /// A whole packet, joined where it is longer than 16 MB. Nothing is copied
+    /// before its last part is there.
     fn next_packet(&mut self) -> Option<Vec<u8>> {
-        let mut payload = Vec::new();
+        let mut parts = Vec::new();
         let mut at = self.read_to;
         loop {
             let header = self.incoming.get(at..at + 4)?;
             let length =
                 usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
-            let sequence = header[3];
-            payload.extend_from_slice(self.incoming.get(at + 4..at + 4 + length)?);
+            self.sequence = header[3].wrapping_add(1);
+            parts.push(at + 4..at + 4 + length);
             at += 4 + length;
             if length < 0xff_ffff {
-                self.sequence = sequence.wrapping_add(1);
-                self.read_to = at;
-                if self.read_to == self.incoming.len() {
-                    self.incoming.clear();
-                    self.read_to = 0;
-                }
-                return Some(payload);
+                break;
             }
         }
+        if self.incoming.len() < at {
+            return None;
+        }
+        let payload = parts.into_iter().flat_map(|part| &self.incoming[part]).copied().collect();
+        self.read_to = at;
+        if self.read_to == self.incoming.len() {
+            self.incoming.clear();
+            self.read_to = 0;
+        }
+        Some(payload)
     }
 
     fn take_packets(&mut self) -> io::Result<Option<Reply>> {
@@ -383,6 +388,11 @@ impl MySqlSession {
 impl Session for MySqlSession {
     fn id(&self) -> SessionId {
         self.id
+    }
+
+    fn is_alive(&self) -> bool {
+        // Nothing is expected: what can be read is an end, or news of one.
+        self.broken.is_none() && matches!(wait_readable(&self.stream, Duration::ZERO), Ok(false))
     }
 
     fn start(&mut self, sql: &str) {

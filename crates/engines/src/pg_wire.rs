@@ -264,15 +264,20 @@ impl PgSession {
     }
 
     fn db_error(&self, mut fields: ErrorFields<'_>) -> io::Result<DbError> {
-        let (mut code, mut message) = (String::new(), String::new());
+        let (mut code, mut message, mut fatal) = (String::new(), String::new(), false);
         while let Some(field) = fields.next()? {
             match field.type_() {
                 b'C' => code = String::from_utf8_lossy(field.value_bytes()).into_owned(),
+                b'V' => fatal = matches!(field.value_bytes(), b"FATAL" | b"PANIC"),
                 b'M' => message = String::from_utf8_lossy(field.value_bytes()).into_owned(),
                 _ => {}
             }
         }
-        let (class, effect) = self.profile.classify(&code, Some(&code));
+        let (class, effect) = match self.profile.classify(&code, Some(&code)) {
+            // Anybody may raise such a code; only a fatal one ends the session.
+            (ErrorClass::Lost, _) if !fatal => (ErrorClass::Other, self.profile.other_errors),
+            known => known,
+        };
         Ok(DbError { sqlstate: Some(code.clone()), code, message, class, effect })
     }
 
@@ -328,6 +333,11 @@ impl Session for PgSession {
                 return Some(self.lost(error.to_string()));
             }
         }
+    }
+
+    fn is_alive(&self) -> bool {
+        // Nothing is expected: what can be read is an end, or news of one.
+        self.broken.is_none() && matches!(wait_readable(&self.stream, Duration::ZERO), Ok(false))
     }
 
     fn confirms_wait(&self) -> Option<bool> {

@@ -165,10 +165,17 @@ pub fn open_on_server(
             "Isolde works in a database of its own and may not create one here: {error}"
         )));
     }
-    let control = place.connect(&database, &profile)?;
-    let made =
-        Postgres::new(target, profile, flavour, place, database, Some(entrance), control, None)?;
-    Ok(Box::new(made))
+    let made = place.connect(&database, &profile).and_then(|control| {
+        let (profile, place, name) = (Arc::clone(&profile), place.clone(), database.clone());
+        Postgres::new(target, profile, flavour, place, name, Some(entrance), control, None)
+    });
+    match made {
+        Ok(engine) => Ok(Box::new(engine)),
+        Err(error) => {
+            run_to_end(&mut door, &format!("drop database {database}"), CONTROL_LIMIT)?;
+            Err(error)
+        }
+    }
 }
 
 fn private_place(port: u16) -> Place {
@@ -308,6 +315,18 @@ impl Postgres {
         Ok(())
     }
 
+    /// Transactions prepared for two-phase commit keep their locks for ever.
+    fn forget_prepared(&mut self) -> EngineResult<()> {
+        let sql = "select gid::text from pg_prepared_xacts where database = current_database()";
+        let Outcome::Rows { rows, .. } = self.control(sql)? else { return Ok(()) };
+        for row in rows {
+            if let Some(Value::Text(gid)) = row.first() {
+                self.control(&format!("rollback prepared '{}'", gid.replace('\'', "''")))?;
+            }
+        }
+        Ok(())
+    }
+
     fn probe_sql(&self, sessions: &[SessionId]) -> String {
         let list: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
         let safe = if self.major >= 10 { " || pg_safe_snapshot_blocking_pids(p)" } else { "" };
@@ -352,7 +371,9 @@ impl Engine for Postgres {
     }
 
     fn begin_at_sql(&self, begin: &str, level: Level) -> Vec<String> {
-        vec![format!("{begin} isolation level {}", level.name().to_lowercase())]
+        // On a line of its own: the BEGIN may end in a comment.
+        let mark = if begin.contains("--") { "\n" } else { " " };
+        vec![format!("{begin}{mark}isolation level {}", level.name().to_lowercase())]
     }
 
     fn waiting(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<WaitState>> {
@@ -397,15 +418,25 @@ impl Engine for Postgres {
     }
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
-        match run_to_end(&mut self.control, sql, CONTROL_LIMIT)? {
-            Outcome::Error(error) if error.class == ErrorClass::Lost => {
+        match run_to_end(&mut self.control, sql, CONTROL_LIMIT) {
+            Ok(Outcome::Error(error)) if error.class == ErrorClass::Lost => {
                 Err(EngineError::Lost(error.message))
             }
-            outcome => Ok(outcome),
+            Ok(outcome) => Ok(outcome),
+            Err(error) => {
+                // Its late answer must not be taken for that to the next one.
+                if let Ok(fresh) = self.place.connect(&self.database, &self.profile) {
+                    self.control = fresh;
+                }
+                Err(error)
+            }
         }
     }
 
     fn clear(&mut self) -> EngineResult<()> {
+        if self.flavour == Flavour::Postgres {
+            self.forget_prepared()?;
+        }
         let schemas = "select nspname from pg_namespace where nspname not like 'pg\\_%' \
                        and nspname not in ('information_schema', 'crdb_internal')";
         let Outcome::Rows { rows, .. } = self.control(schemas)? else { return Ok(()) };
@@ -487,7 +518,9 @@ impl Engine for Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        let Some(entrance) = &self.entrance else { return };
+        let Some(entrance) = self.entrance.clone() else { return };
+        let _ = self.forget_prepared();
+        let entrance = &entrance;
         if let Ok(mut door) = self.place.connect(entrance, &self.profile) {
             let others = format!(
                 "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{}'",

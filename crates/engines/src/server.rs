@@ -8,6 +8,7 @@
 
 use crate::engine::{EngineError, EngineResult};
 use crate::install::{Cache, Install};
+use crate::scratch::Scratch;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::TcpListener;
@@ -18,7 +19,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// How long a server may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(90);
@@ -30,7 +30,7 @@ pub struct PrivateServer {
     pub port: u16,
     pub data: PathBuf,
     // Last, so that the directory goes after the process.
-    _dir: TempDir,
+    _dir: Scratch,
 }
 
 /// How one kind of server is initialised and started.

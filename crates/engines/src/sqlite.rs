@@ -7,6 +7,7 @@
 //! error; the runner picks the last one to wait.
 
 use crate::engine::*;
+use crate::scratch::Scratch;
 use isolde_core::history::{DbError, ErrorClass, ErrorEffect, TargetInfo};
 use isolde_core::profile::{Ddl, Profile, Waiting, promise, rule};
 use isolde_core::{Anomaly, Level, Value};
@@ -16,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// A statement that computes longer than this is interrupted.
 const LONGEST_STATEMENT: Duration = Duration::from_secs(30);
@@ -82,7 +82,7 @@ pub struct Sqlite {
     control: SqliteSession,
     next_id: SessionId,
     /// Keeps the private directory alive; none when the user named the file.
-    _dir: Option<TempDir>,
+    _dir: Option<Scratch>,
     remove_at_end: bool,
 }
 
@@ -97,10 +97,10 @@ impl Sqlite {
 
     /// A file that the user named; it must not exist yet and goes at the end.
     pub fn at(path: &Path, target: &str) -> EngineResult<Sqlite> {
-        if path.exists() {
+        if let Some(found) = all_files(path).into_iter().find(|f| f.exists()) {
             return Err(EngineError::Refused(format!(
                 "{} exists; Isolde works only in a database that it creates itself: name a new file",
-                path.display()
+                found.display()
             )));
         }
         Sqlite::open_file(Mode::RollbackJournal, target, path.to_path_buf(), None)
@@ -110,7 +110,7 @@ impl Sqlite {
         mode: Mode,
         target: &str,
         file: PathBuf,
-        dir: Option<TempDir>,
+        dir: Option<Scratch>,
     ) -> EngineResult<Sqlite> {
         let profile = profile(mode);
         let control = SqliteSession::open(&file, mode, 0, &profile)?;
@@ -130,13 +130,23 @@ impl Sqlite {
     }
 }
 
+/// The database and what SQLite keeps beside it.
+fn all_files(database: &Path) -> Vec<PathBuf> {
+    ["", "-wal", "-shm", "-journal"]
+        .iter()
+        .map(|suffix| {
+            let mut name = database.as_os_str().to_owned();
+            name.push(suffix);
+            PathBuf::from(name)
+        })
+        .collect()
+}
+
 impl Drop for Sqlite {
     fn drop(&mut self) {
         if self.remove_at_end {
-            for suffix in ["", "-wal", "-shm", "-journal"] {
-                let mut name = self.file.clone().into_os_string();
-                name.push(suffix);
-                let _ = std::fs::remove_file(name);
+            for file in all_files(&self.file) {
+                let _ = std::fs::remove_file(file);
             }
         }
     }
@@ -183,6 +193,16 @@ impl Engine for Sqlite {
     }
 
     fn clear(&mut self) -> EngineResult<()> {
+        // A case may have changed what is kept in the file.
+        let journal = if self.mode == Mode::Wal { "wal" } else { "delete" };
+        if let Outcome::Rows { rows, .. } = self.control("pragma journal_mode")?
+            && rows.first().and_then(|r| r.first()) != Some(&Value::Text(journal.into()))
+        {
+            let sql = format!("pragma journal_mode = {journal}");
+            if let Outcome::Error(error) = self.control(&sql)? {
+                return Err(EngineError::Refused(format!("{sql}: {error}")));
+            }
+        }
         let objects = "select type, name from sqlite_master where name not like 'sqlite_%' \
                        and type in ('table', 'view', 'trigger') order by type = 'table'";
         let Outcome::Rows { rows, .. } = self.control(objects)? else { return Ok(()) };

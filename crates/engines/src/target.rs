@@ -163,6 +163,8 @@ impl Target {
         };
         let Some(entry) = ENGINES.iter().find(|e| e.name == engine) else {
             let names: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
+            // Something with a colon may be a URL gone wrong, password and all.
+            let text = if text.contains(':') { "this" } else { text };
             return Err(format!(
                 "`{text}` is not a target; name an engine ({}), a URL, or driver:COMMAND",
                 names.join(", ")

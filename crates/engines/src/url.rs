@@ -14,6 +14,10 @@ pub struct ServerUrl {
     pub database: Option<String>,
 }
 
+/// The text is not shown: it may be the rest of a password.
+const NOT_A_PORT: &str = "the port is not a number; in a password write / as %2F, # as %23, \
+                          ? as %3F and @ as %40";
+
 impl ServerUrl {
     pub fn parse(text: &str) -> Result<ServerUrl, String> {
         let (scheme, rest) = text.split_once("://").ok_or("a URL needs a scheme and ://")?;
@@ -44,7 +48,7 @@ fn host_and_port(place: &str) -> Result<(String, Option<u16>), String> {
     };
     let port = match port {
         None | Some("") => None,
-        Some(p) => Some(p.parse().map_err(|_| format!("`{p}` is not a port"))?),
+        Some(p) => Some(p.parse().map_err(|_| NOT_A_PORT.to_string())?),
     };
     let host = if host.is_empty() { "127.0.0.1" } else { host };
     Ok((host.into(), port))
@@ -120,7 +124,8 @@ mod tests {
     #[test]
     fn nonsense_is_refused_with_a_reason() {
         assert!(ServerUrl::parse("postgres:/x").is_err());
-        assert!(ServerUrl::parse("postgres://h:port/").unwrap_err().contains("`port`"));
+        let cut = ServerUrl::parse("postgres://me:s3cr/et@h/").unwrap_err();
+        assert!(cut.contains("not a number") && !cut.contains("s3cr"));
         assert!(ServerUrl::parse("postgres://u:%zz@h/").is_err());
     }
 }

@@ -10,10 +10,10 @@ mod repl;
 mod replay;
 mod server;
 mod servers;
-mod test;
-mod test_report;
 mod shell;
 mod spec;
+mod test;
+mod test_report;
 
 use crate::args::{Args, Command, Via};
 use crate::console::Console;

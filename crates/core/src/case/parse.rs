@@ -3,10 +3,11 @@
 
 use super::expect::parse_claim;
 use super::{
-    Case, CaseKind, Claim, Condition, Expectation, Line, Selector, Setup, Statement, Step, Subject,
-    Variant,
+    Case, CaseKind, Claim, Condition, Expectation, Expected, Line, Selector, Setup, Statement,
+    Step, Subject, Variant,
 };
 use crate::{Level, sql};
+use std::collections::BTreeSet;
 use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +47,7 @@ pub fn parse(text: &str) -> Result<Case, ParseError> {
         case: Case::default(),
         notes: Vec::new(),
         in_header: true,
+        keys: BTreeSet::new(),
     }
     .run()
 }
@@ -57,6 +59,8 @@ struct Parser<'a> {
     /// Comment lines that belong to whatever comes next.
     notes: Vec<String>,
     in_header: bool,
+    /// The keys of the head that were given.
+    keys: BTreeSet<String>,
 }
 
 type Parsed<T> = Result<T, ParseError>;
@@ -144,6 +148,9 @@ impl<'a> Parser<'a> {
         let value_at = colon + 1 + (line[colon + 1..].len() - line[colon + 1..].trim_start().len());
         let value = line[colon + 1..].trim().to_string();
         let fail = |p: &Parser, message: String| p.error(value_at, message);
+        if !self.keys.insert(key.to_string()) {
+            return Err(self.error(0, format!("`{key}` is given twice")));
+        }
         if value.is_empty() && key != "about" && key != "reporter" {
             return Err(fail(self, format!("`{key}:` needs a value")));
         }
@@ -255,6 +262,9 @@ impl<'a> Parser<'a> {
 
     fn setup(&mut self, key: &str) -> Parsed<()> {
         let on = self.selectors_after(key, "setup")?;
+        if self.case.setups.iter().any(|s| s.on == on) {
+            return Err(self.error(0, format!("there is a `{key}:` above; put all in one")));
+        }
         let notes = self.open_section();
         self.title_is_alone()?;
         let statements = self.statements()?;
@@ -263,6 +273,9 @@ impl<'a> Parser<'a> {
     }
 
     fn finals(&mut self) -> Parsed<()> {
+        if !self.case.finals.is_empty() {
+            return Err(self.error(0, "there is a `final:` above; put all queries in one"));
+        }
         self.case.final_notes = self.open_section();
         self.title_is_alone()?;
         let mut statements = self.statements()?;
@@ -325,7 +338,7 @@ impl<'a> Parser<'a> {
             }
             let indent = indent_of(line);
             let claim = parse_claim(text).map_err(|(o, m)| self.error_at(at, indent + o, m))?;
-            self.check_subject(&claim.subject).map_err(|m| self.error_at(at, indent, m))?;
+            self.check_subject(&claim).map_err(|m| self.error_at(at, indent, m))?;
             claims.push(claim);
         }
         if claims.is_empty() {
@@ -338,15 +351,29 @@ impl<'a> Parser<'a> {
         Ok(claims)
     }
 
-    fn check_subject(&self, subject: &Subject) -> Result<(), String> {
-        match subject {
+    fn check_subject(&self, claim: &Claim) -> Result<(), String> {
+        let known = |name: &String| self.case.sessions().contains(&name.as_str());
+        if let Expected::WaitsFor(name) = &claim.expected
+            && !known(name)
+        {
+            return Err(format!("no step above belongs to session `{name}`"));
+        }
+        match &claim.subject {
+            Subject::Final(nth) if *nth > self.case.finals.len().max(1) && *nth > 1 => {
+                let count = self.case.finals.len();
+                // Without queries of its own a case reads all its tables.
+                if count == 0 {
+                    return Ok(());
+                }
+                Err(format!("there is no final query {nth}; there are {count}"))
+            }
             Subject::Step { session, nth } if self.case.step_of_label(session, *nth).is_none() => {
                 let count = self.case.steps.iter().filter(|s| s.session == *session).count();
                 Err(format!(
                     "there is no step {session}.{nth}; session `{session}` has {count} above"
                 ))
             }
-            Subject::Session(name) if !self.case.sessions().contains(&name.as_str()) => {
+            Subject::Session(name) if !known(name) => {
                 Err(format!("no step above belongs to session `{name}`"))
             }
             _ => Ok(()),
@@ -389,8 +416,14 @@ impl<'a> Parser<'a> {
             ));
         }
         let mut notes = std::mem::take(&mut self.notes);
+        // A remark behind the statement becomes one above it.
+        if let Some((_, remark)) = text.rsplit_once(';')
+            && let Some(remark) = remark.trim().strip_prefix("--")
+        {
+            notes.extend(remark.lines().map(|l| l.trim().to_string()));
+        }
         for (i, (offset, sql)) in statements.into_iter().enumerate() {
-            if prompt_end(&sql).is_some() {
+            if i > 0 && prompt_end(&sql).is_some() {
                 let message = "a step of another session starts on a line of its own";
                 return Err(self.error_at(first, prompt.end + offset, message));
             }

@@ -38,6 +38,8 @@ pub struct Live {
     pub in_flight: Option<InFlight>,
     /// Something may be left in the session that the next run must not see.
     pub tainted: bool,
+    /// A transaction with a level of its own has left it to the session.
+    pub level_changed: bool,
 }
 
 impl Live {
@@ -49,6 +51,7 @@ impl Live {
             tx: TxState::None,
             in_flight: None,
             tainted: false,
+            level_changed: false,
         }
     }
 
@@ -70,6 +73,14 @@ impl Live {
     pub fn wait_order(&self) -> Option<usize> {
         self.in_flight.as_ref().and_then(|f| f.waiting)
     }
+}
+
+/// The statement whose reply is being followed.
+#[derive(Clone, Copy)]
+struct Did<'a> {
+    step: Option<usize>,
+    kind: Kind,
+    sql: &'a str,
 }
 
 impl Run<'_> {
@@ -112,6 +123,9 @@ impl Run<'_> {
             self.event(who, step, What::Resumed);
         }
         let mut reply = reply;
+        if in_flight.cancelled {
+            self.event(who, step, What::Cancelled);
+        }
         if let (true, Outcome::Error(error)) = (in_flight.cancelled, &mut reply.outcome)
             && error.effect != ErrorEffect::Lost
         {
@@ -121,7 +135,8 @@ impl Run<'_> {
         let kind = sql::kind(&in_flight.sql);
         let before = self.lives[who].tx;
         let after = self.status_after(kind, before, &reply);
-        self.follow(who, step, kind, &reply, after);
+        let did = Did { step, kind, sql: &in_flight.sql };
+        self.follow(who, did, &reply, after);
     }
 
     /// The server's word on the transaction, or what follows from the reply.
@@ -148,14 +163,8 @@ impl Run<'_> {
         }
     }
 
-    fn follow(
-        &mut self,
-        who: usize,
-        step: Option<usize>,
-        kind: Kind,
-        reply: &Reply,
-        after: TxStatus,
-    ) {
+    fn follow(&mut self, who: usize, did: Did<'_>, reply: &Reply, after: TxStatus) {
+        let Did { step, kind, .. } = did;
         let error = reply.error();
         let lost = error.is_some_and(|e| e.effect == ErrorEffect::Lost);
         match self.lives[who].tx {
@@ -164,7 +173,7 @@ impl Run<'_> {
                     self.lives[who].tx = TxState::Gone;
                     return self.end_transaction(who, step, transaction, TxEnd::Lost);
                 }
-                self.follow_open(who, step, kind, reply, after, transaction);
+                self.follow_open(who, did, reply, after, transaction);
             }
             _ if lost => {
                 if matches!(kind, Kind::Write | Kind::Ddl) {
@@ -181,7 +190,11 @@ impl Run<'_> {
                     };
                 }
                 TxStatus::Idle => {
-                    if matches!(kind, Kind::Select | Kind::Write | Kind::Ddl) {
+                    if kind == Kind::Begin && error.is_some() {
+                        // The rest was meant for a transaction that never was;
+                        // sent, it would commit by itself.
+                        self.lives[who].tx = TxState::Dead;
+                    } else if matches!(kind, Kind::Select | Kind::Write | Kind::Ddl) {
                         let how = if error.is_some() { TxEnd::Aborted } else { TxEnd::Committed };
                         self.open_transaction(who, step, true, how);
                     }
@@ -193,12 +206,12 @@ impl Run<'_> {
     fn follow_open(
         &mut self,
         who: usize,
-        step: Option<usize>,
-        kind: Kind,
+        did: Did<'_>,
         reply: &Reply,
         after: TxStatus,
         transaction: usize,
     ) {
+        let Did { step, kind, sql } = did;
         let failed_before = matches!(self.lives[who].tx, TxState::Failed(_));
         let error = reply.error();
         // The engine wants the transaction gone but leaves the rollback to us:
@@ -215,7 +228,18 @@ impl Run<'_> {
         let implicit = kind == Kind::Begin
             && error.is_none()
             && self.engine.profile().ddl == Ddl::CommitsImplicitly;
+        let chained = kind.ends_transaction() && error.is_none() && after != TxStatus::Idle;
         match after {
+            TxStatus::Open if chained => {
+                let how = match kind {
+                    Kind::Commit if !failed_before && !reply.commit_rolled_back => TxEnd::Committed,
+                    _ if failed_before => TxEnd::Aborted,
+                    _ => TxEnd::RolledBack,
+                };
+                self.end_transaction(who, step, transaction, how);
+                let next = self.open_transaction(who, step, false, TxEnd::RolledBack);
+                self.lives[who].tx = TxState::Open(next);
+            }
             TxStatus::Open if implicit => {
                 self.end_transaction(who, step, transaction, TxEnd::Committed);
                 let next = self.open_transaction(who, step, false, TxEnd::RolledBack);
@@ -224,14 +248,26 @@ impl Run<'_> {
             TxStatus::Open => self.lives[who].tx = TxState::Open(transaction),
             TxStatus::Failed => self.lives[who].tx = TxState::Failed(transaction),
             TxStatus::Idle => {
+                let commits = self.engine.profile().ddl == Ddl::CommitsImplicitly;
+                let gave_up = |e: &DbError| {
+                    e.effect != ErrorEffect::Statement || e.class == ErrorClass::Deadlock
+                };
                 let how = match (kind, error) {
+                    // It had committed before it failed: error 1050 after an
+                    // implicit commit, say.
+                    (Kind::Ddl | Kind::Other, Some(e)) if commits && !gave_up(e) => {
+                        TxEnd::Committed
+                    }
                     (_, Some(_)) => TxEnd::Aborted,
                     _ if failed_before => TxEnd::Aborted,
                     (Kind::Commit, _) if reply.commit_rolled_back => TxEnd::Aborted,
                     (Kind::Rollback, _) => TxEnd::RolledBack,
+                    (Kind::Commit | Kind::Ddl | Kind::Begin, _) => TxEnd::Committed,
+                    _ if sql::hides_its_end(sql) => TxEnd::Unknown,
                     _ => TxEnd::Committed,
                 };
-                let by_its_own_end = kind.ends_transaction() || error.is_none();
+                let by_its_own_end =
+                    kind.ends_transaction() || error.is_none() || how == TxEnd::Committed;
                 self.lives[who].tx = if by_its_own_end { TxState::None } else { TxState::Dead };
                 self.end_transaction(who, step, transaction, how);
             }
@@ -247,8 +283,11 @@ impl Run<'_> {
         why: &str,
     ) {
         self.event(who, None, What::RolledBackByRunner { why: why.into() });
-        self.run_quietly(who, "rollback");
-        self.lives[who].tx = TxState::Dead;
+        let reply = self.run_quietly(who, "rollback");
+        let gone = reply.is_none_or(
+            |r| matches!(&r.outcome, Outcome::Error(e) if e.effect == ErrorEffect::Lost),
+        );
+        self.lives[who].tx = if gone { TxState::Gone } else { TxState::Dead };
         self.end_transaction(who, step, transaction, TxEnd::Aborted);
     }
 

@@ -18,7 +18,7 @@ pub(crate) mod live;
 mod settle;
 
 use crate::engine::{Engine, EngineError, Outcome, Session};
-use isolde_core::history::{DbError, Event, FinalRows, History, SentStep, TxEnd, What};
+use isolde_core::history::{DbError, ErrorClass, Event, FinalRows, History, SentStep, TxEnd, What};
 use isolde_core::profile::Waiting;
 use isolde_core::sql::{self, Kind};
 use isolde_core::value::compare_rows;
@@ -71,6 +71,9 @@ pub struct Runner {
     /// How long statements that do not wait usually take.
     typical_reply: Duration,
     pool: Vec<Pooled>,
+    /// Runs the setups; a connection of its own, so that what a setup leaves
+    /// behind touches neither the control connection nor the case's sessions.
+    preparer: Option<Box<dyn Session>>,
 }
 
 impl Runner {
@@ -82,13 +85,20 @@ impl Runner {
             wait_detection: Vec::new(),
             typical_reply: Duration::from_micros(150),
             pool: Vec::new(),
+            preparer: None,
         }
     }
 
     /// Runs the case from its setup on an empty database.
     pub fn run(&mut self, case: &Case, level: Option<Level>) -> Result<History, RunError> {
         self.check_levels(case, level)?;
-        self.engine.clear()?;
+        if let Err(EngineError::Lost(_)) = self.engine.clear() {
+            // The last run took the server with it, unseen.
+            self.pool.clear();
+            self.preparer = None;
+            self.engine.revive()?;
+            self.engine.clear()?;
+        }
         self.set_up(case)?;
         self.run_steps(case, level)
     }
@@ -118,6 +128,7 @@ impl Runner {
         history.final_state = finals;
         if history.lost_server() && self.server_is_gone() {
             self.pool.clear();
+            self.preparer = None;
             history.server_log = self.engine.log_tail();
             self.engine.revive()?;
         }
@@ -156,14 +167,30 @@ impl Runner {
 
     fn set_up(&mut self, case: &Case) -> Result<(), RunError> {
         let info = self.engine.info().clone();
-        for statement in case.setup_for(&info.engine, &info.version) {
-            if let Outcome::Error(error) = self.engine.control(&statement.sql)? {
-                return Err(RunError::Setup {
-                    line: statement.line.0,
-                    sql: statement.sql.clone(),
-                    error,
-                });
+        let statements = case.setup_for(&info.engine, &info.version);
+        if statements.is_empty() {
+            return Ok(());
+        }
+        let mut session = match self.preparer.take().filter(|s| s.is_alive()) {
+            Some(session) => session,
+            None => self.engine.open()?,
+        };
+        let mut clean = true;
+        for statement in statements {
+            let kind = sql::kind(&statement.sql);
+            clean &= kind != Kind::Begin && !sql::taints_session(&statement.sql);
+            let limit = self.limits.statement;
+            let outcome = crate::engine::run_to_end(session.as_mut(), &statement.sql, limit)?;
+            if let Outcome::Error(error) = outcome {
+                let (line, sql) = (statement.line.0, statement.sql.clone());
+                return match error.class {
+                    ErrorClass::Lost => Err(EngineError::Lost(error.message).into()),
+                    _ => Err(RunError::Setup { line, sql, error }),
+                };
             }
+        }
+        if clean {
+            self.preparer = Some(session);
         }
         Ok(())
     }
@@ -173,7 +200,7 @@ impl Runner {
         let mut lives = Vec::new();
         for name in case.sessions() {
             let wanted = case.session_level(name, level).unwrap_or(default);
-            let mut pooled = match self.pool.pop() {
+            let mut pooled = match self.pool.pop().filter(|p| p.session.is_alive()) {
                 Some(pooled) => pooled,
                 None => Pooled { session: self.engine.open()?, level: None },
             };
@@ -186,15 +213,19 @@ impl Runner {
         Ok(lives)
     }
 
-    /// Sessions that hold nothing of the run go back into the pool; the
-    /// others are closed. Dropping a session closes its connection.
+    /// Sessions that hold nothing of the run go back into the pool; dropping
+    /// one closes its connection. Where one may have left something, all go:
+    /// it may be in the database's own settings and need them to be closed.
     fn keep_clean_sessions(&mut self, lives: Vec<Live>, finished: bool) {
+        if !finished || lives.iter().any(|l| l.tainted) {
+            self.pool.clear();
+            self.preparer = None;
+            return;
+        }
         // Popped from the end next time: the first session gets its own again.
-        for live in lives.into_iter().rev() {
-            let clean = finished && live.is_idle() && !live.tainted;
-            if clean {
-                self.pool.push(Pooled { session: live.session, level: Some(live.level) });
-            }
+        for live in lives.into_iter().rev().filter(Live::is_idle) {
+            let level = (!live.level_changed).then_some(live.level);
+            self.pool.push(Pooled { session: live.session, level });
         }
     }
 }
@@ -335,19 +366,29 @@ impl Run<'_> {
         let script = &self.case.steps[step];
         let mut sql = script.sql.clone();
         if script.kind() == Kind::Begin {
-            if let Some(level) = script.level {
-                let mut statements = self.engine.begin_at_sql(&self.begin_text(&sql), level);
-                sql = statements.pop().unwrap_or(sql);
-                for prelude in statements {
-                    if let Some(reply) = self.run_quietly(who, &prelude)
-                        && let Outcome::Error(error) = reply.outcome
-                    {
-                        self.event(who, Some(step), What::Error(error));
-                        return Ok(false);
-                    }
+            let begin = self.begin_text(&sql);
+            let mut statements = match script.level {
+                Some(level) => self.engine.begin_at_sql(&begin, level),
+                // An earlier transaction had a level of its own.
+                None if self.lives[who].level_changed => {
+                    let mut all = self.engine.level_sql(self.lives[who].level);
+                    all.push(begin);
+                    all
                 }
-            } else {
-                sql = self.begin_text(&sql);
+                None => vec![begin],
+            };
+            sql = statements.pop().unwrap_or(sql);
+            if script.level.is_none() || !statements.is_empty() {
+                self.lives[who].level_changed = script.level.is_some();
+            }
+            for prelude in statements {
+                if let Some(reply) = self.run_quietly(who, &prelude)
+                    && let Outcome::Error(error) = reply.outcome
+                {
+                    self.event(who, Some(step), What::Error(error));
+                    self.lives[who].tx = TxState::Dead;
+                    return Ok(false);
+                }
             }
         }
         self.lives[who].tainted |= sql::taints_session(&sql);
@@ -394,6 +435,9 @@ impl Run<'_> {
             Waiting::Retry => self
                 .fail_busy(victim, "every session waits for another; this one began to wait last"),
             _ => {
+                if (self.interrupted)() {
+                    return Err(RunError::Interrupted);
+                }
                 self.cancel(victim)?;
                 self.settle(None).map(|_| ())
             }
@@ -418,7 +462,11 @@ impl Run<'_> {
         let queries: Vec<String> = if self.case.finals.is_empty() {
             match self.engine.tables() {
                 Ok(tables) => tables.iter().map(|t| format!("select * from {t}")).collect(),
-                Err(_) => Vec::new(),
+                Err(error) => {
+                    let error = Some(DbError::lost(error.to_string()));
+                    let query = "(which tables there are)".to_string();
+                    return vec![FinalRows { query, columns: Vec::new(), rows: Vec::new(), error }];
+                }
             }
         } else {
             self.case.finals.iter().map(|s| s.sql.clone()).collect()

@@ -8,8 +8,8 @@
 //! just released cannot leave a stale "waiting" behind.
 
 use super::{Run, RunError};
-use crate::engine::{EngineError, Outcome, Reply, SessionId, WaitState};
-use isolde_core::history::{ErrorClass, What};
+use crate::engine::{EngineError, Outcome, Reply, SessionId, TxStatus, WaitState};
+use isolde_core::history::{DbError, ErrorClass, What};
 use isolde_core::profile::Waiting;
 use isolde_core::sql::{self, Kind};
 use std::time::{Duration, Instant};
@@ -22,6 +22,8 @@ const MOST_PATIENCE: Duration = Duration::from_micros(400);
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 /// The longest pause between two questions about a statement that works.
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+/// How long a cancelled statement may take to end.
+const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 /// Without any lock view, a statement that takes longer counts as waiting.
 const BLIND_PATIENCE: Duration = Duration::from_millis(500);
 /// A wait that the server reports but the session does not confirm (some
@@ -160,7 +162,7 @@ impl Run<'_> {
                 pause = FIRST_PAUSE;
             } else {
                 unconfirmed_since = None;
-                self.cancel_overdue(&out, &states)?;
+                self.cancel_overdue(&out, &states, finished)?;
                 if self.patience.is_some_and(|p| began.elapsed() >= p) {
                     // Those that wait are known even if others still work.
                     self.mark_waiting(&out, &states);
@@ -227,14 +229,25 @@ impl Run<'_> {
         }
     }
 
-    /// Ends statements that work (or wait for strangers) for too long.
-    fn cancel_overdue(&mut self, out: &[usize], states: &[WaitState]) -> Result<(), RunError> {
+    /// Ends statements that work (or wait for strangers) for too long; a
+    /// session that does not even react to that is given up.
+    fn cancel_overdue(
+        &mut self,
+        out: &[usize],
+        states: &[WaitState],
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), RunError> {
         for (who, state) in out.iter().zip(states) {
             if *state != WaitState::Free {
                 continue;
             }
             let Some(in_flight) = &self.lives[*who].in_flight else { continue };
-            if in_flight.since.elapsed() > self.limits.statement {
+            let late = in_flight.since.elapsed();
+            if in_flight.cancelled && late > CANCEL_LIMIT {
+                let error = DbError::lost("it was cancelled and did not answer: given up");
+                let reply = Reply::new(Outcome::Error(error), Some(TxStatus::Idle));
+                self.accept(*who, reply, finished);
+            } else if !in_flight.cancelled && late > self.limits.statement {
                 self.cancel(*who)?;
             }
         }

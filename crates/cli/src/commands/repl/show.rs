@@ -107,6 +107,7 @@ impl Shower {
                 let hint = if why.contains("ended") { "; begin starts a new one" } else { "" };
                 line(&console.paint(Style::Doubt, &format!("not sent: {why}{hint}")))
             }
+            What::Cancelled => line(&console.paint(Style::Doubt, "cancelled")),
             What::Sent { .. }
             | What::Resumed
             | What::Ended { .. }
