@@ -121,6 +121,8 @@ fn a_wait_is_shown_at_the_prompt_and_ends_when_the_holder_commits() {
         terminal.expect("s1*>");
         terminal.line("select v from t where id = 1;");
         terminal.expect("v = 11");
+        // Before the prompt, Ctrl-C would be for the statement.
+        terminal.expect("s1*>");
         terminal.keys("half a statem\x03");
         terminal.expect("(Ctrl-D or .quit ends)");
         terminal.expect("s1*>");
@@ -149,6 +151,9 @@ fn a_wait_is_shown_at_the_prompt_and_ends_when_the_holder_commits() {
         terminal.expect("isolde replay");
         terminal.line(".schedule");
         terminal.expect("s1> commit;");
+        terminal.line(".tables");
+        terminal.expect("t  (1, 12) (2, 20)");
+        terminal.expect("s1> ");
         terminal.keys("\x04");
         assert_eq!(terminal.ends().code(), Some(0), "{target}");
         assert_nothing_left(process);

@@ -63,7 +63,7 @@ fn a_lock_timeout_ends_the_statement_only_and_the_transaction_goes_on() {
              s2> update t set v = 22 where id = 2;
              s1> update t set v = 11 where id = 1;
              s2> update t set v = 12 where id = 1;
-             s3> select sleep(1.5);
+             s3> select sleep(2.5);
              s2> commit;
              s1> rollback;",
         );
