@@ -131,9 +131,12 @@ fn a_shell_shows_its_clients_side_by_side_and_ends_with_them() {
             setup.display()
         );
         screen.tmux(&["new-session", "-d", "-x", "160", "-y", "40", &command]);
+        screen.expect("s1>");
         screen.expect("s2>");
         screen.line("begin;");
         screen.line("update t set v = 11 where id = 1;");
+        screen.line("select 654321 + 1;");
+        screen.expect("654322");
         screen.tmux(&["send-keys", "C-b", "Right"]);
         screen.line("update t set v = 12 where id = 1;");
         screen.line("select 123456 + 1;");
