@@ -1,5 +1,10 @@
 //! A program in a pseudo-terminal, typed at and read like a person would.
 
+// Each test file uses a part of this.
+#![allow(dead_code)]
+
+pub mod at_hand;
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

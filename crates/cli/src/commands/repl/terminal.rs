@@ -61,11 +61,12 @@ fn read_lines(
                 let _ = editor.add_history_entry(&typed);
                 // What is pasted can be many lines.
                 for line in typed.split('\n') {
+                    // A Ctrl-C just before the prompt was for what is over.
+                    interrupt::forget();
                     let mut repl = shared.lock().expect("the other thread does not panic");
                     if repl.take_line(&mut text, line) == Flow::Quit {
                         return Ok(ExitCode::Fine);
                     }
-                    interrupt::forget();
                 }
             }
             Err(ReadlineError::Interrupted) => {
