@@ -94,7 +94,7 @@ type Parsed<T> = Result<T, ParseError>;
 impl Reader<'_> {
     fn run(&mut self) -> Parsed<()> {
         let lines: Vec<&str> = self.text.lines().collect();
-        let mut at = 0;
+        let mut at = self.header(&lines);
         while at < lines.len() {
             let plain = lines[at].trim();
             if let Some(note) = plain.strip_prefix('#') {
@@ -124,6 +124,19 @@ impl Reader<'_> {
             at += 1;
         }
         Ok(())
+    }
+
+    /// Comments at the top are about the whole script. Returns the line below.
+    fn header(&mut self, lines: &[&str]) -> usize {
+        let top = lines.iter().take_while(|l| l.trim_start().starts_with('#')).count();
+        let mut about: Vec<&str> =
+            lines[..top].iter().map(|l| l.trim().trim_start_matches('#').trim()).collect();
+        if let Some(rest) = about.first().and_then(|f| f.strip_prefix(self.case.id.as_str())) {
+            self.case.title = rest.trim_start_matches(':').trim().into();
+            about.remove(0);
+        }
+        self.case.about = about.join("\n").trim().to_string();
+        top
     }
 
     fn finish(mut self) -> Parsed<Case> {
