@@ -16,6 +16,7 @@ mod link;
 mod pg_link;
 mod pg_message;
 mod plain_link;
+mod report;
 mod schedule;
 mod table;
 
