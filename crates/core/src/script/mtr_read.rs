@@ -213,7 +213,7 @@ impl Reader<'_> {
             }
             "reap" => self.reap(line)?,
             "error" => self.error = Some(rest.to_string()),
-            "echo" => self.notes.push(rest.into()),
+            "echo" => self.notes.push(rest.trim_start_matches('#').trim().into()),
             "exit" => return Ok(true),
             "let" if rest.starts_with("$wait_condition") => {}
             "source" if is_harmless_include(rest) => {}
