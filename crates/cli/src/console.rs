@@ -58,6 +58,13 @@ impl Console {
         let _ = out.flush();
     }
 
+    /// A piece of a result whose every byte counts.
+    pub fn print_exactly(&self, text: &str) {
+        let mut out = stdout().lock();
+        let _ = out.write_all(text.as_bytes());
+        let _ = out.flush();
+    }
+
     /// Commentary that `--quiet` drops.
     pub fn say(&self, text: &str) {
         if !self.quiet {

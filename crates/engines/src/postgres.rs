@@ -14,9 +14,11 @@ use isolde_core::{Anomaly, Level, Value};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const CONTROL_LIMIT: Duration = Duration::from_secs(60);
+/// Some specs name the database that they run in.
+const SPEC_DATABASE: &str = "isolation_regression";
 
 pub fn profile() -> Profile {
     use Anomaly::*;
@@ -327,6 +329,34 @@ impl Postgres {
         Ok(())
     }
 
+    /// An empty database with the name that PostgreSQL's own specs rely on.
+    fn fresh_spec_database(&mut self) -> EngineResult<String> {
+        let force = if self.major >= 13 { " with (force)" } else { "" };
+        let drop = format!("drop database if exists {SPEC_DATABASE}{force}");
+        let since = Instant::now();
+        while let Outcome::Error(error) = self.control(&drop)? {
+            // A spec that was given up may have left a prepared transaction.
+            if let Ok(mut door) = self.place.connect(SPEC_DATABASE, &self.profile) {
+                let left = "select 'rollback prepared ' || quote_literal(gid) \
+                            from pg_prepared_xacts where database = current_database()";
+                while let Ok(rollback) = ask_text(&mut door, left) {
+                    run_to_end(&mut door, &rollback, CONTROL_LIMIT)?;
+                }
+            }
+            if since.elapsed() > Duration::from_secs(10) {
+                return Err(EngineError::Refused(format!("{drop}: {error}")));
+            }
+            // Sessions of the spec before this one may still be leaving.
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        match self.control(&format!("create database {SPEC_DATABASE}"))? {
+            Outcome::Error(error) => Err(EngineError::Refused(format!(
+                "cannot create the database {SPEC_DATABASE}: {error}"
+            ))),
+            _ => Ok(SPEC_DATABASE.into()),
+        }
+    }
+
     fn probe_sql(&self, sessions: &[SessionId]) -> String {
         let list: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
         let safe = if self.major >= 10 { " || pg_safe_snapshot_blocking_pids(p)" } else { "" };
@@ -491,12 +521,18 @@ impl Engine for Postgres {
         if self.flavour == Flavour::Cockroach {
             return Ok(None);
         }
-        // Dropping the public schema took away what everybody may do in it.
-        let rights = if self.major >= 15 { "usage" } else { "all" };
-        self.control(&format!("grant {rights} on schema public to public"))?;
+        let database = match self.private {
+            Some(_) => self.fresh_spec_database()?,
+            None => {
+                // Dropping the public schema took away what everybody may do.
+                let rights = if self.major >= 15 { "usage" } else { "all" };
+                self.control(&format!("grant {rights} on schema public to public"))?;
+                self.database.clone()
+            }
+        };
         let settings = crate::spec::session_settings(test, self.private.is_some());
         let links = PgLinks::open(sessions, || {
-            self.place.connect_with(&self.database, &self.profile, &settings)
+            self.place.connect_with(&database, &self.profile, &settings)
         })?;
         Ok(Some(links))
     }

@@ -128,7 +128,7 @@ fn run_one(
     let mut output = String::new();
     let outcome = isolde_engines::spec::run(engine, spec, &options, &mut |text| {
         if show_at_once {
-            context.console.print(text);
+            context.console.print_exactly(text);
         }
         output.push_str(text);
     });

@@ -12,6 +12,7 @@
 //! comments where there is no place for it.
 
 mod mtr_read;
+mod mtr_words;
 mod mtr_write;
 mod replbug;
 mod spec_read;

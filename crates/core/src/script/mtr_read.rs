@@ -4,48 +4,13 @@
 //! `error`, plain statements, comments, and what only waits or talks. Whatever
 //! computes (`let`, `eval`, `while`, …) is refused with its line.
 
+use super::mtr_words::{IGNORED, REFUSED, first_word, is_harmless_include};
 use super::{error_on_line, fitting_id, fitting_session, is_cleanup, session_level_of};
 use crate::case::{
     Case, Claim, Expectation, Expected, Line, ParseError, Setup, Statement, Step, Subject,
 };
 use crate::sql::{self, Kind};
 
-/// Commands that change nothing about the schedule.
-const IGNORED: [&str; 14] = [
-    "disable_warnings",
-    "enable_warnings",
-    "disable_query_log",
-    "enable_query_log",
-    "disable_result_log",
-    "enable_result_log",
-    "disable_connect_log",
-    "enable_connect_log",
-    "sleep",
-    "real_sleep",
-    "sorted_result",
-    "vertical_results",
-    "horizontal_results",
-    "replace_column",
-];
-/// Commands that a case has no words for.
-const REFUSED: [&str; 16] = [
-    "eval",
-    "let",
-    "if",
-    "while",
-    "inc",
-    "dec",
-    "exec",
-    "perl",
-    "delimiter",
-    "query",
-    "send_eval",
-    "change_user",
-    "shutdown_server",
-    "reset_connection",
-    "kill",
-    "execw",
-];
 const DEFAULT: &str = "default";
 
 pub fn read_mtr(text: &str, id: &str) -> Result<Case, ParseError> {
@@ -94,7 +59,7 @@ type Parsed<T> = Result<T, ParseError>;
 impl Reader<'_> {
     fn run(&mut self) -> Parsed<()> {
         let lines: Vec<&str> = self.text.lines().collect();
-        let mut at = 0;
+        let mut at = self.header(&lines);
         while at < lines.len() {
             let plain = lines[at].trim();
             if let Some(note) = plain.strip_prefix('#') {
@@ -124,6 +89,19 @@ impl Reader<'_> {
             at += 1;
         }
         Ok(())
+    }
+
+    /// Comments at the top are about the whole script. Returns the line below.
+    fn header(&mut self, lines: &[&str]) -> usize {
+        let top = lines.iter().take_while(|l| l.trim_start().starts_with('#')).count();
+        let mut about: Vec<&str> =
+            lines[..top].iter().map(|l| l.trim().trim_start_matches('#').trim()).collect();
+        if let Some(rest) = about.first().and_then(|f| f.strip_prefix(self.case.id.as_str())) {
+            self.case.title = rest.trim_start_matches(':').trim().into();
+            about.remove(0);
+        }
+        self.case.about = about.join("\n").trim().to_string();
+        top
     }
 
     fn finish(mut self) -> Parsed<Case> {
@@ -235,7 +213,7 @@ impl Reader<'_> {
             }
             "reap" => self.reap(line)?,
             "error" => self.error = Some(rest.to_string()),
-            "echo" => self.notes.push(rest.into()),
+            "echo" => self.notes.push(rest.trim_start_matches('#').trim().into()),
             "exit" => return Ok(true),
             "let" if rest.starts_with("$wait_condition") => {}
             "source" if is_harmless_include(rest) => {}
@@ -347,28 +325,6 @@ impl Reader<'_> {
         let indent = source.len() - source.trim_start().len();
         error_on_line(self.text, line, indent, message)
     }
-}
-
-fn first_word(text: &str) -> String {
-    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
-    text[..end].to_ascii_lowercase()
-}
-
-/// Includes that check for an engine, or wait.
-fn is_harmless_include(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.starts_with("have_")
-        || name.starts_with("not_")
-        || [
-            "wait_condition.inc",
-            "count_sessions.inc",
-            "wait_until_count_sessions.inc",
-            "wait_until_disconnected.inc",
-            "default_charset.inc",
-            "no_valgrind_without_big.inc",
-            "maybe_versioning.inc",
-        ]
-        .contains(&name)
 }
 
 #[cfg(test)]

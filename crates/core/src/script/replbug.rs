@@ -47,28 +47,37 @@ impl<'a> Reader<'a> {
     fn header(&mut self, end: usize) {
         let value = |line: &str| -> String {
             let value = line.split_once('=').map_or("", |(_, v)| v).trim();
-            value.trim_matches(['"', '\'', '(', ')']).trim().to_string()
+            value.trim_matches(['"', '\'']).trim().to_string()
         };
-        let mut engine = None;
-        for line in &self.lines[..end] {
+        for (at, line) in self.lines[..end].iter().enumerate() {
             let key = line.split('=').next().unwrap_or("").trim();
             match key {
                 "BUG_ID" if !value(line).is_empty() => self.case.id = fitting_id(&value(line)),
                 "LINK" if !value(line).is_empty() => self.case.link = Some(value(line)),
-                "DESCRIPTION" => self.case.title = value(line),
+                "DESCRIPTION" => self.case.title = value(&self.whole_value(at, end)),
                 _ => {}
             }
             if let Some((_, rest)) = line.split_once("DatabaseType.") {
                 let name = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
                 let version = rest.split('"').nth(1).unwrap_or("");
-                engine = Some(match version {
-                    "" => name.to_ascii_lowercase(),
-                    version => format!("{}@{version}", name.to_ascii_lowercase()),
-                });
+                let name = name.to_ascii_lowercase();
+                // The version says where it was reported, not where it may run.
+                self.case.about = format!("Reported on {name} {version}").trim().to_string() + ".";
+                self.case.engines = name.parse::<Selector>().ok().into_iter().collect();
             }
         }
-        // A hint, not a limit: the bug was reported there.
-        self.case.engines = engine.and_then(|e| e.parse::<Selector>().ok()).into_iter().collect();
+    }
+
+    /// A value that goes on below its key, in one line.
+    fn whole_value(&self, at: usize, end: usize) -> String {
+        let more = self.lines[at + 1..end]
+            .iter()
+            .take_while(|l| !is_python_key(l) && !l.trim().is_empty() && !l.contains("\"\"\""));
+        let mut whole = self.lines[at].trim_end().to_string();
+        for line in more {
+            whole = format!("{whole} {}", line.trim());
+        }
+        whole
     }
 
     /// The lines between the quotes of SETUP_SQL_SCRIPT.
@@ -240,17 +249,18 @@ mod tests {
     #[test]
     fn a_python_file_becomes_a_case() {
         let text = "BUG_ID = \"MDEV-1\"\nLINK = \"https://x/1\"\nDB = t(DatabaseType.MARIADB, \"10.6.17\")\n\
-            SETUP_SQL_SCRIPT = \"\"\"\ncreate table t(a int);\n\"\"\"\nDESCRIPTION = \"Lost.\"\n\
+            SETUP_SQL_SCRIPT = \"\"\"\ncreate table t(a int);\n\"\"\"\nDESCRIPTION = \"Lost,\n    for ever.\"\n\
             def get_scenarios(isolation_level):\n    return [\n        f\"\"\"\n        conn_0> SET GLOBAL TRANSACTION ISOLATION LEVEL\n\
             \u{20}               {isolation_level.value};\n        conn_0> begin;\n        conn_1> select 1;\n        \"\"\"\n    ]\n";
         let case = read_replbug(text, "x").unwrap();
-        assert_eq!((case.id.as_str(), case.title.as_str()), ("MDEV-1", "Lost."));
-        assert_eq!(case.engines[0].to_string(), "mariadb@10.6.17");
+        assert_eq!((case.id.as_str(), case.title.as_str()), ("MDEV-1", "Lost, for ever."));
+        assert_eq!(case.engines[0].to_string(), "mariadb");
+        assert_eq!(case.about, "Reported on mariadb 10.6.17.");
         assert_eq!(case.setups[0].statements[0].sql, "create table t(a int)");
         let steps: Vec<(&str, &str)> =
             case.steps.iter().map(|s| (s.session.as_str(), s.sql.as_str())).collect();
         assert_eq!(steps, [("conn_0", "begin"), ("conn_1", "select 1")]);
-        assert_eq!(case.steps[0].line.0, 13);
+        assert_eq!(case.steps[0].line.0, 14);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod link;
 mod pg_link;
 mod pg_message;
 mod plain_link;
+mod report;
 mod schedule;
 mod table;
 
@@ -88,7 +89,10 @@ pub fn run(
     engine.clear()?;
     let names: Vec<String> = spec.sessions.iter().map(|s| s.name.clone()).collect();
     match engine.spec_links(&options.test, &names)? {
-        Some(mut links) => schedule::run(&mut links, spec, options, out),
+        Some(mut links) => {
+            links.interrupted = options.interrupted;
+            schedule::run(&mut links, spec, options, out)
+        }
         None => {
             let mut links = PlainLinks::open(engine, names.len())?;
             schedule::run(&mut links, spec, options, out)

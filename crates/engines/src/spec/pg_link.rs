@@ -16,6 +16,7 @@ use std::time::Duration;
 const CONTROL_LIMIT: Duration = Duration::from_secs(60);
 /// A server that sends nothing for this long waits or works.
 const BURST_PAUSE: Duration = Duration::from_micros(500);
+const INTERRUPT_PAUSE: Duration = Duration::from_millis(100);
 const GONE: &str = "server closed the connection unexpectedly\n\tThis probably means the server \
                     terminated abnormally\n\tbefore or while processing the request.\n";
 
@@ -69,6 +70,8 @@ struct PgLink {
 
 pub struct PgLinks {
     links: Vec<PgLink>,
+    /// Asked while a result is awaited; true gives the connection up.
+    pub interrupted: fn() -> bool,
     /// `'{1,2}'`: the processes of the sessions, for the server's lock view.
     pids: String,
 }
@@ -96,7 +99,7 @@ impl PgLinks {
             links.push(PgLink::new(session));
         }
         let pids: Vec<String> = links[1..].iter().map(|l| l.session.id().to_string()).collect();
-        Ok(PgLinks { links, pids: pids.join(",") })
+        Ok(PgLinks { links, interrupted: || false, pids: pids.join(",") })
     }
 }
 
@@ -210,7 +213,7 @@ impl PgLink {
         Ok(())
     }
 
-    fn next_answer(&mut self) -> Option<Answer> {
+    fn next_answer(&mut self, interrupted: fn() -> bool) -> Option<Answer> {
         loop {
             if self.take_in().is_err() {
                 return self.lose();
@@ -221,8 +224,12 @@ impl PgLink {
                     self.state = State::Busy;
                     return self.result.take();
                 }
-                State::Busy if self.session.read_some().is_err() => return self.lose(),
-                State::Busy => {}
+                State::Busy => match self.session.readable(INTERRUPT_PAUSE) {
+                    Ok(false) if interrupted() => return self.lose(),
+                    Ok(false) => {}
+                    Ok(true) if self.session.read_some().is_ok() => {}
+                    _ => return self.lose(),
+                },
             }
         }
     }
@@ -260,7 +267,7 @@ impl Links for PgLinks {
     }
 
     fn next_answer(&mut self, who: usize) -> Option<Answer> {
-        self.links[who].next_answer()
+        self.links[who].next_answer(self.interrupted)
     }
 
     fn take_notices(&mut self, who: usize) -> Vec<String> {

@@ -6,9 +6,9 @@
 //! order in which it began to; annotations hold a step's report back until
 //! what they name has happened.
 
-use super::link::{Answer, Failed, Links};
+use super::link::{Answer, Links};
 use super::table::print_table;
-use super::{Options, Played, Rejected, SpecError};
+use super::{Options, Played, SpecError};
 use isolde_core::spec::{Block, Blocker, PermutationStep, Spec};
 use std::time::{Duration, Instant};
 
@@ -35,16 +35,16 @@ struct Active<'a> {
     needed_notices: Vec<u64>,
 }
 
-struct Run<'a> {
-    links: &'a mut dyn Links,
-    spec: &'a Spec,
+pub(super) struct Run<'a> {
+    pub(super) links: &'a mut dyn Links,
+    pub(super) spec: &'a Spec,
     options: &'a Options,
     out: &'a mut dyn FnMut(&str),
-    played: Played,
+    pub(super) played: Played,
     /// By session.
     active: Vec<Option<Active<'a>>>,
-    notices: Vec<u64>,
-    new_notice: bool,
+    pub(super) notices: Vec<u64>,
+    pub(super) new_notice: bool,
 }
 
 pub fn run(
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn print(&mut self, text: &str) {
+    pub(super) fn print(&mut self, text: &str) {
         (self.out)(text);
     }
 
@@ -378,67 +378,6 @@ impl<'a> Run<'a> {
                 Blocker::Notices(other, _) => self.notices[other.session] < *needed,
             },
         )
-    }
-
-    fn say_waiting(&mut self, step: &PermutationStep) {
-        let script = self.spec.step(step.id);
-        let text = format!("step {}: {} <waiting ...>\n", script.name, script.sql);
-        self.print(&text);
-    }
-
-    /// The control connection's notices are nobody's business.
-    fn show_notices(&mut self, who: usize) {
-        for notice in self.links.take_notices(who) {
-            if let Some(session) = who.checked_sub(1) {
-                self.notices[session] += 1;
-                self.new_notice = true;
-                let text = format!("{}: {notice}", self.spec.sessions[session].name);
-                self.print(&text);
-            }
-        }
-    }
-
-    fn show_answer(&mut self, answer: &Answer, step: &PermutationStep) {
-        match answer {
-            Answer::Table { columns, rows } => self.print(&print_table(columns, rows)),
-            Answer::Done | Answer::Empty => {}
-            Answer::Failed(failed) => {
-                self.print(&format!("{}\n", failed.line));
-                let script = self.spec.step(step.id);
-                let place = format!("step {}", script.name);
-                self.note_rejection(failed, &place, script.line.0, &script.sql);
-            }
-            Answer::Unexpected(kind) => self.print(&format!("unexpected result status: {kind}\n")),
-        }
-    }
-
-    fn show_notifications(&mut self, session: usize) {
-        for notification in self.links.take_notifications(session + 1) {
-            let sessions = &self.spec.sessions;
-            let sender = (0..sessions.len())
-                .find(|i| self.links.id(i + 1) == notification.sender)
-                .map_or_else(
-                    || format!("PID {}", notification.sender),
-                    |i| sessions[i].name.clone(),
-                );
-            let text = format!(
-                "{}: NOTIFY \"{}\" with payload \"{}\" from {sender}\n",
-                sessions[session].name, notification.channel, notification.payload
-            );
-            self.print(&text);
-        }
-        self.show_notices(session + 1);
-    }
-
-    fn note_rejection(&mut self, failed: &Failed, place: &str, line: usize, sql: &str) {
-        if failed.rejected && self.played.rejected.iter().all(|r| r.place != place) {
-            self.played.rejected.push(Rejected {
-                place: place.into(),
-                line,
-                sql: sql.trim().into(),
-                message: failed.line.clone(),
-            });
-        }
     }
 
     fn check_interrupt(&self) -> Result<(), Stop> {
