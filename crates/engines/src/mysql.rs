@@ -324,7 +324,7 @@ impl MySqlEngine {
         // The lock of a row that another has just inserted is made visible by
         // the waiter, and MySQL then names the waiter's thread as its holder.
         // The holder's lock on the table has the right one.
-        let unclear = |row: &Row| row.first().is_some() && row.first() == row.get(1);
+        let unclear = |row: &Row| !row.is_empty() && row.first() == row.get(1);
         if rows.iter().any(unclear) {
             let rows = self.rows(
                 "select distinct w.requesting_thread_id, l.thread_id \
@@ -397,6 +397,18 @@ impl MySqlEngine {
         std::thread::sleep(SECOND_LOOK);
         let second = innodb::state_waits(&self.rows(&sql)?);
         Ok(first.into_iter().filter(|id| second.contains(id)).collect())
+    }
+
+    /// DDL that waits for transactions which use the table as it was. The view
+    /// names the holder; the waiter is known by its statement.
+    fn tidb_schema_waits(&mut self) -> EngineResult<Vec<(SessionId, SessionId)>> {
+        let sql = "select p.id, m.session_id from mysql.tidb_mdl_view m \
+                   join information_schema.processlist p on p.info = m.query \
+                   where p.time > 0";
+        // Before 6.3 there is neither the view nor the waiting.
+        let Outcome::Rows { rows, .. } = self.control(sql)? else { return Ok(Vec::new()) };
+        let id = |v: Option<&Value>| v.and_then(innodb::number);
+        Ok(rows.iter().filter_map(|r| Some((id(r.first())?, id(r.get(1))?))).collect())
     }
 
     fn tidb_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
@@ -502,6 +514,13 @@ impl Engine for MySqlEngine {
         // Waits above InnoDB are rare; asking about them every time would make
         // all others be seen later. "Free" only means: ask again.
         self.looks += 1;
+        if self.flavour.view == View::TidbTrx && !rest.is_empty() && self.looks.is_multiple_of(4) {
+            for (waiter, holder) in self.tidb_schema_waits()? {
+                if let Some(i) = sessions.iter().position(|s| *s == waiter) {
+                    states[i] = WaitState::Waiting(vec![holder]);
+                }
+            }
+        }
         let innodb = !matches!(self.flavour.view, View::TidbTrx | View::Nothing);
         if innodb && !rest.is_empty() && self.looks.is_multiple_of(4) {
             let mut above = self.upper_locks(&rest)?;
