@@ -166,13 +166,13 @@ fn blocks(all: Vec<(Place, Vec<Claim>)>) -> Vec<Expectation> {
         rest = others;
         let mut groups: Vec<(Vec<Level>, &Vec<Claim>)> = Vec::new();
         for (place, claims) in mine {
-            match groups.iter_mut().find(|(_, c)| *c == claims) {
+            match groups.iter_mut().find(|(_, c)| same_text(c, claims)) {
                 Some((levels, _)) => levels.push(place.level),
                 None => groups.push((vec![place.level], claims)),
             }
         }
         for (levels, claims) in groups {
-            match blocks.iter_mut().find(|b| b.levels == levels && b.claims == *claims) {
+            match blocks.iter_mut().find(|b| b.levels == levels && same_text(&b.claims, claims)) {
                 Some(block) => block.on.push(first.on.clone()),
                 None => blocks.push(Expectation {
                     on: vec![first.on.clone()],
@@ -185,6 +185,13 @@ fn blocks(all: Vec<(Place, Vec<Claim>)>) -> Vec<Expectation> {
         }
     }
     blocks
+}
+
+/// Claims read from a file and claims of a run differ in the types of their
+/// numbers, not in how they are written.
+fn same_text(a: &[Claim], b: &[Claim]) -> bool {
+    let text = |claims: &[Claim]| claims.iter().map(ToString::to_string).collect::<Vec<_>>();
+    text(a) == text(b)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
