@@ -333,7 +333,7 @@ impl MySqlEngine {
         // The lock of a row that another has just inserted is made visible by
         // the waiter, and MySQL then names the waiter's thread as its holder.
         // The holder's lock on the table has the right one.
-        let unclear = |row: &Row| row.first().is_some() && row.first() == row.get(1);
+        let unclear = |row: &Row| !row.is_empty() && row.first() == row.get(1);
         if rows.iter().any(unclear) {
             let rows = self.rows(
                 "select distinct w.requesting_thread_id, l.thread_id \
