@@ -85,6 +85,7 @@ fn sql() -> impl Strategy<Value = String> {
         Just("commit".to_string()),
         Just("insert into t values ('a;b', \"c\")".to_string()),
         Just("select 1 -- why\n, 2".to_string()),
+        Just("select 1 -- and a remark".to_string()),
         "[a-z]{1,8} [a-z0-9=,() ]{0,20}[a-z0-9)]",
     ]
 }

@@ -2,6 +2,7 @@
 
 use super::{Case, CaseKind, Claim, Condition, Selector, Statement};
 use crate::Level;
+use crate::sql;
 
 pub fn format(case: &Case) -> String {
     let mut out = String::new();
@@ -17,8 +18,8 @@ pub fn format(case: &Case) -> String {
         notes(&mut out, &step.notes);
         let level =
             step.level.map(|l| format!("({})", l.name().to_lowercase())).unwrap_or_default();
-        let sql = indented(&step.sql, "    ");
-        line(&mut out, &format!("{}{level}> {sql};", step.session));
+        let sql = ended(&step.sql);
+        line(&mut out, &format!("{}{level}> {sql}", step.session));
     }
     if !case.finals.is_empty() {
         section(&mut out, &case.final_notes, "final");
@@ -90,7 +91,7 @@ fn list(selectors: &[Selector]) -> String {
 
 fn statements(out: &mut String, statements: &[Statement]) {
     for statement in statements {
-        line(out, &format!("  {};", indented(&statement.sql, "    ")));
+        line(out, &format!("  {}", ended(&statement.sql)));
     }
 }
 
@@ -121,8 +122,11 @@ fn notes(out: &mut String, notes: &[String]) {
     }
 }
 
-fn indented(sql: &str, indent: &str) -> String {
-    sql.replace('\n', &format!("\n{indent}"))
+/// The statement with its semicolon, which must not land in a comment.
+fn ended(sql: &str) -> String {
+    let text = sql.replace('\n', "\n    ");
+    let comment = sql::without_trailing_comment(sql) != sql;
+    if comment { format!("{text}\n    ;") } else { format!("{text};") }
 }
 
 fn line(out: &mut String, text: &str) {

@@ -241,9 +241,12 @@ impl Reader<'_> {
 
     fn statement(&mut self, text: &str, line: usize) -> Parsed<()> {
         let text = sql::without_trailing_comment(text.trim());
-        let unclosed = sql::split(&format!("{text};")).unfinished;
-        if text.is_empty() || unclosed {
+        let split = sql::split(&format!("{text};"));
+        if text.is_empty() || split.unfinished {
             return Err(self.fail(line, "this is no whole statement"));
+        }
+        if split.statements.len() != 1 {
+            return Err(self.fail(line, "several statements at once cannot be said in a case"));
         }
         let kind = sql::kind(text);
         let sends = std::mem::take(&mut self.send_next);
