@@ -273,8 +273,9 @@ impl Body {
         } else if is(&["begin", "case"]) {
             self.depth += 1;
         } else if is(&["end"]) {
+            // At depth 0 it ends an IF or a loop that is the whole body.
+            self.after_end = self.depth > 0;
             self.depth = self.depth.saturating_sub(1);
-            self.after_end = true;
         }
     }
 }
@@ -354,7 +355,8 @@ mod tests {
         let trigger = "create trigger g after insert on t begin update t set v = 3; end";
         let procedure = "create or replace procedure p() begin \
             if a then set b = 1; end if; case x when 1 then set c = 2; end case; commit; end";
-        for body in [trigger, procedure] {
+        let bare = "create procedure p() if 1 then select 2 end if";
+        for body in [trigger, procedure, bare] {
             let text = format!("{body}; select 1;");
             let texts: Vec<String> = split(&text).statements.into_iter().map(|(_, s)| s).collect();
             assert_eq!(texts, [body, "select 1"]);
