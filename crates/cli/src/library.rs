@@ -88,7 +88,7 @@ pub fn load(folder: Option<&Path>, regex: Option<&str>) -> Result<Vec<Entry>, Fa
         let what = regex.map_or("no cases".into(), |r| format!("no case matches {r}"));
         return Err(Failure::new(ExitCode::Usage, what));
     }
-    entries.sort_by(|a, b| order(&a.case.id).cmp(&order(&b.case.id)));
+    entries.sort_by_key(|e| order(&e.case.id));
     Ok(entries)
 }
 
