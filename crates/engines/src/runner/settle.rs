@@ -22,6 +22,9 @@ const MOST_PATIENCE: Duration = Duration::from_micros(400);
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 /// The longest pause between two questions about a statement that works.
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+/// Where the view names no holders: how long the server gets to break a
+/// deadlock that cannot be seen. It looks for one as soon as a wait begins.
+const UNSEEN_DEADLOCK: Duration = Duration::from_millis(10);
 /// How long a cancelled statement may take to end.
 const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 /// Without any lock view, a statement that takes longer counts as waiting.
@@ -146,10 +149,13 @@ impl Run<'_> {
             let all_wait = states.iter().all(|s| matches!(s, WaitState::Waiting(_)));
             if all_wait {
                 let cycle = has_cycle(&self.ids(&out), &states);
-                let held = cycle
-                    && cycle_since.get_or_insert_with(Instant::now).elapsed()
-                        < self.limits.deadlock;
-                if !held {
+                let patience = match cycle {
+                    true => self.limits.deadlock,
+                    false if self.may_be_deadlocked(&out, &states) => UNSEEN_DEADLOCK,
+                    false => Duration::ZERO,
+                };
+                let since = cycle_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= patience {
                     self.mark_waiting(&out, &states);
                     // Known to wait; but nothing more is sent before the
                     // server has looked for a deadlock on behalf of each, or
@@ -162,6 +168,7 @@ impl Run<'_> {
                 pause = FIRST_PAUSE;
             } else {
                 unconfirmed_since = None;
+                cycle_since = None;
                 self.cancel_overdue(&out, &states, finished)?;
                 if self.patience.is_some_and(|p| began.elapsed() >= p) {
                     // Those that wait are known even if others still work.
@@ -172,6 +179,14 @@ impl Run<'_> {
             self.collect_replies(finished, pause);
             pause = (pause * 3 / 2).min(LONGEST_PAUSE);
         }
+    }
+
+    /// Somebody has just joined others that wait, and the view does not say for
+    /// whom: it may have closed a circle that the server is about to break.
+    fn may_be_deadlocked(&self, out: &[usize], states: &[WaitState]) -> bool {
+        let newcomer = out.iter().any(|who| self.lives[*who].wait_order().is_none());
+        let unnamed = states.iter().any(|s| *s == WaitState::Waiting(Vec::new()));
+        out.len() > 1 && newcomer && unnamed
     }
 
     fn all_confirm(&self, out: &[usize]) -> bool {
