@@ -99,8 +99,8 @@ fn a_server_does_not_outlive_an_isolde_that_is_killed() {
         signal(&child, "-KILL");
         child.wait().unwrap();
         wait_for("the server ends", || servers_of(child.id()).is_empty());
-        // What it could not remove itself, the next one does.
-        assert!(!scratch_of(child.id()).is_empty());
+        // What it could not remove itself, the next one does (or another test's
+        // Isolde has done already).
         run(&["matrix", "sqlite", "-q"]);
         assert_eq!(scratch_of(child.id()), Vec::<String>::new(), "{target}");
     }
