@@ -144,6 +144,9 @@ impl Run<'_> {
             let states = self.ask(&out)?;
             if self.collect_replies(finished, Duration::ZERO) {
                 pause = FIRST_PAUSE;
+                // Only a reply changes who waits for whom. "Free" alone does
+                // not: some views are not asked every time.
+                cycle_since = None;
                 continue;
             }
             let all_wait = states.iter().all(|s| matches!(s, WaitState::Waiting(_)));
@@ -168,7 +171,6 @@ impl Run<'_> {
                 pause = FIRST_PAUSE;
             } else {
                 unconfirmed_since = None;
-                cycle_since = None;
                 self.cancel_overdue(&out, &states, finished)?;
                 if self.patience.is_some_and(|p| began.elapsed() >= p) {
                     // Those that wait are known even if others still work.
