@@ -1,5 +1,7 @@
 //! MySQL, MariaDB and the servers that speak their protocol.
 
+mod views;
+
 use crate::engine::*;
 use crate::innodb;
 use crate::mysql_servers::{self, Started};
@@ -17,10 +19,6 @@ use std::time::Duration;
 
 pub const VERSION_SQL: &str = "select version()";
 pub const CONTROL_LIMIT: Duration = Duration::from_secs(60);
-/// Between two looks at a view that may be a moment late.
-const SECOND_LOOK: Duration = Duration::from_millis(4);
-/// How long InnoDB's tables of transactions and locks are served from a cache.
-const TABLE_CACHE: Duration = Duration::from_millis(105);
 
 /// Errors that MySQL and everything modelled on it share.
 pub fn common_errors() -> Vec<ErrorRule> {
@@ -326,44 +324,6 @@ impl MySqlEngine {
         }
     }
 
-    fn data_lock_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
-        let rows = self.rows(
-            "select requesting_thread_id, blocking_thread_id from performance_schema.data_lock_waits",
-        )?;
-        // The lock of a row that another has just inserted is made visible by
-        // the waiter, and MySQL then names the waiter's thread as its holder.
-        // The holder's lock on the table has the right one.
-        let unclear = |row: &Row| !row.is_empty() && row.first() == row.get(1);
-        if rows.iter().any(unclear) {
-            let rows = self.rows(
-                "select distinct w.requesting_thread_id, l.thread_id \
-                 from performance_schema.data_lock_waits w join performance_schema.data_locks l \
-                 on l.engine_transaction_id = w.blocking_engine_transaction_id \
-                 where l.lock_type = 'TABLE'",
-            )?;
-            return Ok(self.by_connection(&rows));
-        }
-        Ok(self.by_connection(&rows))
-    }
-
-    /// Pairs of performance_schema threads as our connections.
-    fn by_connection(&self, rows: &[Row]) -> Vec<(SessionId, Vec<SessionId>)> {
-        let connection = |v: Option<&Value>| {
-            v.and_then(innodb::number).and_then(|thread| self.threads.get(&thread).copied())
-        };
-        let mut waits: Vec<(SessionId, Vec<SessionId>)> = Vec::new();
-        for row in rows {
-            let Some(waiter) = connection(row.first()) else { continue };
-            // Nobody waits for themselves; it would look like a deadlock.
-            let holder = connection(row.get(1)).filter(|holder| *holder != waiter);
-            match waits.iter_mut().find(|(w, _)| *w == waiter) {
-                Some((_, holders)) => holders.extend(holder),
-                None => waits.push((waiter, holder.into_iter().collect())),
-            }
-        }
-        waits
-    }
-
     /// What outlives the tables: routines, events, and on a private server
     /// transactions prepared by XA, which keep their locks for ever.
     fn leftovers(&mut self) -> EngineResult<Vec<String>> {
@@ -390,90 +350,6 @@ impl MySqlEngine {
                         from information_schema.events where event_schema = database()";
         found.extend(texts(self.rows(routines)?, 0));
         Ok(found)
-    }
-
-    /// Transactions that only read are missing from the old text when they
-    /// wait. A counter tells that somebody does; who it is stands in a table
-    /// that is made anew only when nobody has read it for 100 ms.
-    fn hidden_waits(&mut self, seen: usize) -> EngineResult<Vec<SessionId>> {
-        let counter = self.rows("show global status like 'Innodb_row_lock_current_waits'")?;
-        let waits = match counter.first().and_then(|r| r.get(1)) {
-            Some(Value::Text(text)) => text.parse().unwrap_or(0),
-            _ => 0,
-        };
-        if waits <= seen {
-            return Ok(Vec::new());
-        }
-        std::thread::sleep(TABLE_CACHE);
-        let rows = self.rows(
-            "select trx_mysql_thread_id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'",
-        )?;
-        Ok(rows.iter().filter_map(|r| r.first().and_then(innodb::number)).collect())
-    }
-
-    fn innodb_status(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
-        let rows = self.rows("show engine innodb status")?;
-        let text = match rows.first().and_then(|r| r.last()) {
-            Some(Value::Text(text)) => text.as_str(),
-            _ => "",
-        };
-        Ok(innodb::lock_waits(text).into_iter().map(|id| (id, Vec::new())).collect())
-    }
-
-    /// Locks above the storage engine; two looks must agree.
-    fn upper_locks(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<SessionId>> {
-        let list: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
-        let sql = format!(
-            "select id, state from information_schema.processlist where id in ({})",
-            list.join(",")
-        );
-        let first = innodb::state_waits(&self.rows(&sql)?);
-        if first.is_empty() {
-            return Ok(first);
-        }
-        std::thread::sleep(SECOND_LOOK);
-        let second = innodb::state_waits(&self.rows(&sql)?);
-        Ok(first.into_iter().filter(|id| second.contains(id)).collect())
-    }
-
-    /// DDL of TiDB that waits for transactions on its table, with their sessions.
-    fn tidb_ddl_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
-        let sql = "select p.id, v.session_id from information_schema.processlist p \
-                   join mysql.tidb_mdl_view v on v.query = p.info";
-        let Ok(rows) = self.rows(sql) else {
-            // Versions before metadata locks have no such view, and no wait.
-            return Ok(Vec::new());
-        };
-        let mut waits: Vec<(SessionId, Vec<SessionId>)> = Vec::new();
-        for row in &rows {
-            let id = |i: usize| row.get(i).and_then(innodb::number);
-            if let (Some(waiter), Some(holder)) = (id(0), id(1)) {
-                match waits.iter_mut().find(|(w, _)| *w == waiter) {
-                    Some((_, holders)) => holders.push(holder),
-                    None => waits.push((waiter, vec![holder])),
-                }
-            }
-        }
-        Ok(waits)
-    }
-
-    fn tidb_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
-        // Updates that do not wait say LockWaiting for some milliseconds, and
-        // a released lock shows for some: only an old wait that two looks
-        // agree on is one.
-        let sql = "select session_id from information_schema.tidb_trx \
-                   where state = 'LockWaiting' \
-                   and timestampdiff(microsecond, waiting_start_time, now(6)) > 10000";
-        let ids = |rows: Vec<Row>| -> Vec<SessionId> {
-            rows.iter().filter_map(|r| r.first().and_then(innodb::number)).collect()
-        };
-        let first = ids(self.rows(sql)?);
-        if first.is_empty() {
-            return Ok(Vec::new());
-        }
-        std::thread::sleep(Duration::from_millis(10));
-        let second = ids(self.rows(sql)?);
-        Ok(first.into_iter().filter(|id| second.contains(id)).map(|id| (id, Vec::new())).collect())
     }
 }
 
