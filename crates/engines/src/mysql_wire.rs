@@ -9,7 +9,7 @@
 use crate::engine::{EngineError, EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
 use crate::pg_wire::connect_tcp;
 use crate::poll::wait_readable;
-use isolde_core::history::{DbError, ErrorClass, ErrorEffect};
+use isolde_core::history::{DbError, ErrorEffect};
 use isolde_core::{Profile, Value, sql};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
 use mysql_common::constants::{CapabilityFlags, ColumnType};
@@ -374,14 +374,7 @@ impl MySqlSession {
 
     fn lost(&mut self, why: &str) -> Reply {
         self.broken = Some(why.to_string());
-        let error = DbError {
-            code: "lost".into(),
-            sqlstate: None,
-            message: why.to_string(),
-            class: ErrorClass::Lost,
-            effect: ErrorEffect::Lost,
-        };
-        Reply::new(Outcome::Error(error), Some(TxStatus::Idle))
+        Reply::new(Outcome::Error(DbError::lost(why)), Some(TxStatus::Idle))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::engine::{EngineError, EngineResult, Outcome, Reply, Session, SessionI
 use crate::poll::wait_readable;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
-use isolde_core::history::{DbError, ErrorClass, ErrorEffect};
+use isolde_core::history::{DbError, ErrorClass};
 use isolde_core::value::unhex;
 use isolde_core::{Profile, Value};
 use postgres_protocol::authentication::{md5_hash, sasl};
@@ -288,14 +288,7 @@ impl PgSession {
             None => why,
         };
         self.broken = Some(why.clone());
-        let error = DbError {
-            code: "lost".into(),
-            sqlstate: None,
-            message: why,
-            class: ErrorClass::Lost,
-            effect: ErrorEffect::Lost,
-        };
-        Reply::new(Outcome::Error(error), Some(TxStatus::Idle))
+        Reply::new(Outcome::Error(DbError::lost(why)), Some(TxStatus::Idle))
     }
 }
 
