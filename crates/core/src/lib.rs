@@ -8,12 +8,14 @@
 
 pub mod anomaly;
 pub mod case;
+pub mod generate;
 pub mod history;
 pub mod judge;
 pub mod level;
 pub mod matrix;
 pub mod oracle;
 pub mod profile;
+pub mod random;
 pub mod recording;
 pub mod script;
 pub mod spec;

@@ -1,0 +1,171 @@
+//! Which features a statement exercises, beyond its kind.
+
+use super::feature::Feature;
+use super::sql::{
+    Conflict, Expr, Index, Insert, InsertSource, JoinKind, LockPatience, LockStrength, OnDelete,
+    Schema, Select, SetOperator, Stmt, Table, Type,
+};
+
+pub(super) fn add_details(statement: &Stmt, schema: &Schema, found: &mut Vec<Feature>) {
+    statement.visit(&mut |e| of_expression(e, found));
+    match statement {
+        Stmt::Select(select) => of_select(select, found),
+        Stmt::Insert(insert) => of_insert(insert, found),
+        Stmt::Update(update) => {
+            let table = schema.table(&update.table);
+            if update.sets.iter().any(|(c, _)| table.is_some_and(|t| t.is_in_a_key(c))) {
+                found.push(Feature::KeyUpdate);
+            }
+            if update.join.is_some() {
+                found.push(Feature::UpdateJoin);
+            }
+            if has_subquery(statement) {
+                found.push(Feature::UpdateSubquery);
+            }
+        }
+        Stmt::Delete(delete) => {
+            if delete.join.is_some() {
+                found.push(Feature::DeleteJoin);
+            }
+            if has_subquery(statement) {
+                found.push(Feature::DeleteSubquery);
+            }
+        }
+        Stmt::CreateIndex { index, .. } => of_index(index, found),
+        Stmt::Prepare { statement, .. } => found.extend(statement.features(schema)),
+        _ => {}
+    }
+    if let Some(table) = statement.written_table().and_then(|name| schema.table(name)) {
+        of_table(table, schema, found);
+    }
+}
+
+fn has_subquery(statement: &Stmt) -> bool {
+    let mut any = false;
+    statement.visit(&mut |e| any |= e.subquery().is_some());
+    any
+}
+
+fn of_expression(expression: &Expr, found: &mut Vec<Feature>) {
+    found.extend(match expression {
+        Expr::Scalar(_) => Some(Feature::ScalarSubquery),
+        Expr::InSelect { .. } => Some(Feature::InSubquery),
+        Expr::Exists { .. } => Some(Feature::ExistsSubquery),
+        Expr::Aggregate { .. } => Some(Feature::Aggregate),
+        Expr::Window { .. } => Some(Feature::Window),
+        Expr::Case { .. } => Some(Feature::CaseWhen),
+        _ => None,
+    });
+    if let Some(select) = expression.subquery() {
+        of_select(select, found);
+    }
+}
+
+fn of_select(select: &Select, found: &mut Vec<Feature>) {
+    for join in &select.joins {
+        found.push(match join.kind {
+            JoinKind::Inner => Feature::InnerJoin,
+            JoinKind::Left => Feature::LeftJoin,
+        });
+        if join.source.name == select.from.name {
+            found.push(Feature::SelfJoin);
+        }
+    }
+    let patience = select.locking.map(|l| l.patience);
+    let parts = [
+        (!select.ctes.is_empty(), Feature::Cte),
+        (select.distinct, Feature::Distinct),
+        (!select.group_by.is_empty(), Feature::GroupBy),
+        (select.having.is_some(), Feature::Having),
+        (select.order != super::sql::Order::None, Feature::OrderBy),
+        (select.locking.is_some_and(|l| l.strength == LockStrength::Update), Feature::ForUpdate),
+        (select.locking.is_some_and(|l| l.strength == LockStrength::Share), Feature::ForShare),
+        (patience == Some(LockPatience::NoWait), Feature::NoWait),
+        (patience == Some(LockPatience::SkipLocked), Feature::SkipLocked),
+    ];
+    found.extend(parts.into_iter().filter(|(there, _)| *there).map(|(_, feature)| feature));
+    if let Some((operator, other)) = &select.set_operation {
+        found.push(match operator {
+            SetOperator::Union | SetOperator::UnionAll => Feature::Union,
+            SetOperator::Except | SetOperator::Intersect => Feature::ExceptIntersect,
+        });
+        of_select(other, found);
+    }
+    select.ctes.iter().for_each(|c| of_select(&c.select, found));
+}
+
+fn of_insert(insert: &Insert, found: &mut Vec<Feature>) {
+    match &insert.source {
+        InsertSource::Values(rows) if rows.len() > 1 => found.push(Feature::MultiRowInsert),
+        InsertSource::Values(_) => {}
+        InsertSource::Select(select) => {
+            found.push(Feature::InsertSelect);
+            of_select(select, found);
+        }
+    }
+    found.extend(match insert.conflict {
+        Conflict::Fail => None,
+        Conflict::Ignore => Some(Feature::InsertIgnore),
+        Conflict::Replace => Some(Feature::Replace),
+        Conflict::Update { .. } => Some(Feature::Upsert),
+    });
+}
+
+fn of_index(index: &Index, found: &mut Vec<Feature>) {
+    let functional = |e: &Expr| !matches!(e, Expr::Column { .. });
+    let parts = [
+        (true, Feature::Index),
+        (index.unique, Feature::UniqueIndex),
+        (index.parts.len() > 1, Feature::MultiColumnIndex),
+        (index.parts.iter().any(|p| p.descending), Feature::DescendingIndex),
+        (index.parts.iter().any(|p| functional(&p.of)), Feature::FunctionalIndex),
+        (index.only_where.is_some(), Feature::PartialIndex),
+    ];
+    found.extend(parts.into_iter().filter(|(there, _)| *there).map(|(_, feature)| feature));
+}
+
+fn of_table(table: &Table, schema: &Schema, found: &mut Vec<Feature>) {
+    let references = table
+        .foreign_key
+        .iter()
+        .chain(schema.children(&table.name).filter_map(|child| child.foreign_key.as_ref()));
+    for key in references {
+        found.push(Feature::ForeignKey);
+        if key.on_delete != OnDelete::Refuse || key.update_cascades {
+            found.push(Feature::ForeignKeyAction);
+        }
+    }
+    for column in &table.columns {
+        let generated = column.generated.as_ref().map(|g| g.stored);
+        let parts = [
+            (column.not_null, Feature::NotNull),
+            (column.default.is_some(), Feature::Default),
+            (generated == Some(true), Feature::GeneratedStored),
+            (generated == Some(false), Feature::GeneratedVirtual),
+        ];
+        found.extend(parts.into_iter().filter(|(there, _)| *there).map(|(_, feature)| feature));
+        found.extend(type_feature(column.of_type));
+    }
+    let parts = [
+        (!table.primary_key.is_empty(), Feature::PrimaryKey),
+        (table.keys().iter().any(|k| k.len() > 1), Feature::CompositeKey),
+        (!table.unique.is_empty(), Feature::UniqueKey),
+        (!table.checks.is_empty(), Feature::Check),
+        (table.partitioned_by.is_some(), Feature::Partition),
+    ];
+    found.extend(parts.into_iter().filter(|(there, _)| *there).map(|(_, feature)| feature));
+    table.indexes.iter().for_each(|i| of_index(i, found));
+}
+
+pub(super) fn type_feature(of_type: Type) -> Option<Feature> {
+    match of_type {
+        Type::Int | Type::Text(Some(_)) => None,
+        Type::BigInt => Some(Feature::TypeBigInt),
+        Type::Decimal => Some(Feature::TypeDecimal),
+        Type::Float => Some(Feature::TypeFloat),
+        Type::Text(None) => Some(Feature::TypeLongText),
+        Type::Date => Some(Feature::TypeDate),
+        Type::Bool => Some(Feature::TypeBool),
+        Type::Blob => Some(Feature::TypeBlob),
+    }
+}

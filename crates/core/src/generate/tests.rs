@@ -1,0 +1,100 @@
+use super::*;
+use crate::case;
+use crate::random::fingerprint;
+
+const ENGINES: [(&str, &str); 9] = [
+    ("sqlite", "3.54.1"),
+    ("postgres", "15.18"),
+    ("mariadb", "10.11.19"),
+    ("mysql", "5.7.19"),
+    ("tidb", "8.5"),
+    ("dolt", "2.2.0"),
+    ("turso+mvcc", "0.8.3"),
+    ("duckdb", "2.0.0"),
+    ("an engine nobody has seen", "1"),
+];
+
+fn generator(engine: usize, seed: u64) -> Generator {
+    let (name, version) = ENGINES[engine % ENGINES.len()];
+    let levels = vec![Level::ReadCommitted, Level::Serializable];
+    let mut options = Options::new(levels, Level::ReadCommitted);
+    options.ddl = true;
+    options.prepared = true;
+    Generator::new(Dialect::for_engine(name, version), seed, options)
+}
+
+fn plans(count: u64) -> impl Iterator<Item = Plan> {
+    (0..count).map(|seed| generator(seed as usize, seed).plan(seed % 100))
+}
+
+#[test]
+fn the_first_case_of_a_seed_is_this_one_for_good() {
+    let text = case::format(&generator(0, 1).plan(0).to_case());
+    assert_eq!(fingerprint(&text), 10691264141894156948, "\n{text}");
+}
+
+#[test]
+fn a_case_can_be_written_down_and_read_again() {
+    for plan in plans(500) {
+        let case = plan.to_case();
+        let text = case::format(&case);
+        let again = case::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(again, case, "{text}");
+        assert_eq!(plan.features().len(), case.steps.len());
+    }
+}
+
+#[test]
+fn a_plan_depends_on_its_number_alone() {
+    for engine in 0..ENGINES.len() {
+        let generator = generator(engine, 3);
+        let forward: Vec<Plan> = (0..60).map(|n| generator.plan(n)).collect();
+        for number in (0..60).rev() {
+            assert_eq!(generator.plan(number), forward[number as usize]);
+        }
+        for pair in forward.windows(2) {
+            let same = |f: fn(u64) -> u64| f(pair[0].number) == f(pair[1].number);
+            let created = pair.iter().map(Plan::create_sql).collect::<Vec<_>>();
+            assert!(!same(Generator::block_of) || created[0] == created[1]);
+            if same(|n| n / SCHEDULES_PER_GROUP) {
+                assert_eq!(pair[0].transactions, pair[1].transactions);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_schedule_has_every_turn_once() {
+    for plan in plans(500) {
+        for (number, tx) in plan.transactions.iter().enumerate() {
+            let turns = plan.schedule.iter().filter(|t| **t == number).count();
+            assert_eq!(turns, tx.items());
+        }
+        let items: usize = plan.transactions.iter().map(TxPlan::items).sum();
+        assert_eq!(plan.schedule.len(), items);
+        assert_eq!(plan.to_case().steps.len(), items);
+    }
+}
+
+#[test]
+fn every_kind_of_statement_is_one_that_the_runner_knows() {
+    for plan in plans(300) {
+        for (step, (_, item)) in plan.to_case().steps.iter().zip(plan.steps()) {
+            if let Item::Statement(statement) = item {
+                let writes = statement.written_table().is_some();
+                let prepared = matches!(statement, sql::Stmt::Prepare { .. });
+                assert_eq!(step.kind() == crate::sql::Kind::Write, writes && !prepared);
+                assert_eq!(step.kind() == crate::sql::Kind::Ddl, statement.is_ddl());
+            }
+            assert!(!step.sql.contains('\n'));
+        }
+    }
+}
+
+#[test]
+fn every_feature_has_a_name_of_its_own() {
+    let mut names: Vec<&str> = Feature::ALL.iter().map(|f| f.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Feature::ALL.len());
+}

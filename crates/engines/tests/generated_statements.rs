@@ -1,0 +1,160 @@
+//! What is generated is SQL that the engines understand: nearly every
+//! statement runs, or fails for a reason that a transaction may have.
+
+mod support;
+
+use isolde_core::Level;
+use isolde_core::generate::{Dialect, Feature, Generator, Options};
+use isolde_core::history::{ErrorClass, What};
+use isolde_engines::runner::{RunError, Runner};
+use std::collections::BTreeMap;
+use support::{open, repeats};
+
+const SEED: u64 = 7;
+
+/// How often a feature appeared, and how often it succeeded.
+#[derive(Default)]
+struct Tally {
+    sent: usize,
+    invalid: usize,
+    features: BTreeMap<Feature, (usize, usize)>,
+    /// Error texts with one statement each.
+    complaints: BTreeMap<String, (usize, String)>,
+}
+
+impl Tally {
+    fn complain(&mut self, error: &str, sql: &str) {
+        self.invalid += 1;
+        let digits = |c: char| !c.is_ascii_digit();
+        let kind: String = error.chars().filter(|c| digits(*c)).take(60).collect();
+        self.complaints.entry(kind).or_insert((0, format!("{error}\n    {sql}"))).0 += 1;
+    }
+
+    fn share(&self) -> f64 {
+        100.0 * (self.sent - self.invalid) as f64 / self.sent.max(1) as f64
+    }
+}
+
+fn generator(runner: &Runner) -> Generator {
+    let (info, profile) = (runner.engine.info(), runner.engine.profile());
+    let dialect = Dialect::for_engine(&info.engine, &info.version);
+    let levels: Vec<Level> = profile.level_names();
+    let mut options = Options::new(levels, profile.default_level);
+    options.ddl = true;
+    options.prepared = true;
+    Generator::new(dialect, SEED, options)
+}
+
+/// Whether the statement made no sense to the engine, as opposed to having
+/// lost against another transaction or a constraint.
+fn makes_no_sense(class: ErrorClass) -> bool {
+    matches!(class, ErrorClass::Rejected | ErrorClass::Other | ErrorClass::Internal)
+}
+
+fn run_one(runner: &mut Runner, generator: &Generator, number: u64, tally: &mut Tally) {
+    let plan = generator.plan(number);
+    let case = plan.to_case();
+    let history = match runner.run(&case, None) {
+        Ok(history) => history,
+        Err(RunError::Setup { sql, error, .. }) => {
+            tally.sent += case.steps.len();
+            tally.invalid += case.steps.len() - 1;
+            tally.complain(&format!("in the setup: {error}"), &sql);
+            return;
+        }
+        Err(error) => panic!("{}: {error}", runner.engine.info().target),
+    };
+    for (step, features) in plan.features().into_iter().enumerate() {
+        let reply = history.outcome(step).reply;
+        match reply {
+            None | Some(What::NotSent { .. }) => continue,
+            Some(What::Error(error)) if makes_no_sense(error.class) => {
+                tally.complain(&error.to_string(), &case.steps[step].sql);
+            }
+            _ => {}
+        }
+        tally.sent += 1;
+        let succeeded = reply.is_some_and(|r| r.error().is_none());
+        for feature in features {
+            let counts = tally.features.entry(feature).or_default();
+            counts.0 += 1;
+            counts.1 += usize::from(succeeded);
+        }
+    }
+    for rows in &history.final_state {
+        assert!(rows.error.is_none(), "{}: {:?}", rows.query, rows.error);
+    }
+}
+
+fn nearly_all_statements_make_sense(target: &str, cases: usize) {
+    let Some(mut runner) = open(target) else { return };
+    let generator = generator(&runner);
+    let mut tally = Tally::default();
+    // Few cases of many blocks: schemas differ more than transactions do.
+    for number in 0..cases as u64 {
+        run_one(&mut runner, &generator, number * 10, &mut tally);
+    }
+    let claimed: Vec<Feature> = generator.features().iter().collect();
+    let appeared = |f: &Feature| tally.features.get(f).is_some_and(|counts| counts.0 > 0);
+    let succeeded = |f: &Feature| tally.features.get(f).is_some_and(|counts| counts.1 > 0);
+    let names = |fs: Vec<&Feature>| fs.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
+    let absent = names(claimed.iter().filter(|f| !appeared(f)).collect());
+    let failed = names(claimed.iter().filter(|f| appeared(f) && !succeeded(f)).collect());
+    println!(
+        "{target}: {cases} cases, {} statements, {:.2}% make sense; never succeeded: {}",
+        tally.sent,
+        tally.share(),
+        if failed.is_empty() { "none" } else { &failed }
+    );
+    for (count, example) in tally.complaints.values() {
+        println!("  {count} times {example}");
+    }
+    assert!(tally.share() >= 90.0, "{target}: only {:.2}% make sense", tally.share());
+    assert!(absent.is_empty(), "{target}: claimed, but never generated: {absent}");
+}
+
+fn cases(usual: usize) -> usize {
+    repeats("ISOLDE_GENERATED", usual)
+}
+
+#[test]
+fn sqlite_understands_what_is_generated() {
+    nearly_all_statements_make_sense("sqlite", cases(400));
+}
+
+#[test]
+fn postgres_understands_what_is_generated() {
+    nearly_all_statements_make_sense("postgres", cases(300));
+}
+
+#[test]
+fn mariadb_understands_what_is_generated() {
+    nearly_all_statements_make_sense("mariadb", cases(300));
+}
+
+#[test]
+fn fetched_servers_understand_what_is_generated() {
+    let chosen = std::env::var("ISOLDE_GENERATED_ON").unwrap_or_default();
+    for target in [
+        "sqlite+wal",
+        "mysql@9.7",
+        "mysql@8.0.33",
+        "mysql@5.7",
+        "mariadb@11.8",
+        "mariadb@10.2",
+        "postgres@18",
+        "postgres@12.3",
+        "tidb@8.5",
+        "tidb@6.6",
+        "tidb+optimistic@8.5",
+        "dolt",
+        "turso@0.8.3",
+        "turso+mvcc@0.8.3",
+        "turso@0.1.5",
+        "duckdb",
+    ] {
+        if target.contains(&chosen) {
+            nearly_all_statements_make_sense(target, cases(200));
+        }
+    }
+}
