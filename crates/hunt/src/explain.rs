@@ -6,7 +6,8 @@ use crate::confirm::Rate;
 use isolde_core::Case;
 use isolde_core::history::TxEnd;
 use isolde_core::oracle::{Difference, Executed, executed};
-use isolde_core::value::{Row, show_row, show_rows};
+use isolde_core::value::{Row, compare_rows};
+use std::cmp::Ordering;
 
 /// The finding as a list of sentences.
 pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> Vec<String> {
@@ -70,6 +71,34 @@ fn endings(transactions: &[Executed]) -> String {
     text
 }
 
+/// Rows for a sentence: the folder has them in full.
+fn show_rows(rows: &[Row]) -> String {
+    const MOST: usize = 8;
+    if rows.is_empty() {
+        return "no rows".into();
+    }
+    let mut shown: Vec<String> = rows.iter().take(MOST).map(|r| short_row(r)).collect();
+    if rows.len() > MOST {
+        shown.push(format!("and {} more", rows.len() - MOST));
+    }
+    shown.join(" ")
+}
+
+fn short_row(row: &Row) -> String {
+    const LONGEST: usize = 24;
+    let cells: Vec<String> = row
+        .iter()
+        .map(|value| {
+            let text = value.to_string();
+            match text.char_indices().nth(LONGEST) {
+                Some((end, _)) => format!("{}…", &text[..end]),
+                None => text,
+            }
+        })
+        .collect();
+    format!("({})", cells.join(", "))
+}
+
 pub fn difference(difference: &Difference) -> String {
     match difference {
         Difference::Final { query, only_concurrent, only_serial, .. } => format!(
@@ -117,25 +146,26 @@ pub fn side_by_side(differences: &[Difference]) -> String {
 }
 
 fn two_columns(left: &[Row], right: &[Row]) -> String {
-    let mut right: Vec<String> = right.iter().map(|r| show_row(r)).collect();
-    let left: Vec<String> = left.iter().map(|r| show_row(r)).collect();
-    let width = left.iter().map(|l| l.chars().count()).max().unwrap_or(0).max("concurrent".len());
+    let mut right: Vec<&Row> = right.iter().collect();
+    let width = left.iter().map(|l| short_row(l).chars().count()).max().unwrap_or(0);
+    let width = width.max("concurrent".len());
     let line = |l: &str, mark: &str, r: &str| {
         let pad = " ".repeat(width.saturating_sub(l.chars().count()));
         format!("  {l}{pad}  {mark}  {r}").trim_end().to_string() + "\n"
     };
     let mut out = line("concurrent", " ", "serial");
-    for row in &left {
-        match right.iter().position(|r| r == row) {
+    for row in left {
+        let same = right.iter().position(|r| compare_rows(r, row) == Ordering::Equal);
+        match same {
             Some(at) => {
-                right.remove(at);
-                out.push_str(&line(row, "=", row));
+                let other = right.remove(at);
+                out.push_str(&line(&short_row(row), "=", &short_row(other)));
             }
-            None => out.push_str(&line(row, "<", "")),
+            None => out.push_str(&line(&short_row(row), "<", "")),
         }
     }
     for row in &right {
-        out.push_str(&line("", ">", row));
+        out.push_str(&line("", ">", &short_row(row)));
     }
     out
 }

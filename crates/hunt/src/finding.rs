@@ -116,10 +116,14 @@ pub fn signature(case: &Case, violations: &[Violation], cause: &Cause) -> String
 pub fn title(case: &Case, checked: &Checked, label: Label) -> String {
     let level = case.level.map_or("the default level", Level::name);
     let what = match checked.violations.first().and_then(|v| v.differences.first()) {
-        Some(Difference::Final { .. }) => "the final rows are those of no such serial run",
-        Some(Difference::Success { .. }) => "a write succeeds in one run and fails in the other",
-        Some(Difference::Affected { .. }) => "a write changes another number of rows",
-        Some(Difference::Read { .. }) => "a read returns rows of no serial run",
+        Some(Difference::Final { .. }) => "the final rows are not those of the serial run",
+        Some(Difference::Success { .. }) => {
+            "a write that succeeds in the one run fails in the other"
+        }
+        Some(Difference::Affected { .. }) => {
+            "a write changes more or fewer rows than in the serial run"
+        }
+        Some(Difference::Read { .. }) => "a read returns other rows than in the serial run",
         Some(Difference::Broken { .. }) => "the engine breaks",
         None => "nothing differs",
     };

@@ -1,7 +1,7 @@
 //! The transactions of a history with the steps that ran in each, in the
 //! order in which they ended.
 
-use crate::history::{ErrorClass, ErrorEffect, History, TxEnd, What};
+use crate::history::{ErrorClass, History, TxEnd, What};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -92,19 +92,19 @@ fn is_reply(what: &What) -> bool {
 }
 
 /// A statement that failed because of another transaction, or because its own
-/// may not write, did nothing; in a serial run it would do something.
+/// may not write, did nothing; in a serial run it would do something. Its
+/// transaction may have committed all the same, after ROLLBACK TO.
 fn failed_by_others(what: &What) -> bool {
     what.error().is_some_and(|error| {
-        error.effect == ErrorEffect::Statement
-            && matches!(
-                error.class,
-                ErrorClass::Deadlock
-                    | ErrorClass::Serialization
-                    | ErrorClass::WriteConflict
-                    | ErrorClass::LockTimeout
-                    | ErrorClass::Busy
-                    | ErrorClass::Cancelled
-                    | ErrorClass::ReadOnly
-            )
+        matches!(
+            error.class,
+            ErrorClass::Deadlock
+                | ErrorClass::Serialization
+                | ErrorClass::WriteConflict
+                | ErrorClass::LockTimeout
+                | ErrorClass::Busy
+                | ErrorClass::Cancelled
+                | ErrorClass::ReadOnly
+        )
     })
 }

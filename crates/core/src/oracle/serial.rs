@@ -41,14 +41,14 @@ pub fn serial_transactions(run: &Concurrent<'_>, order: &[&Executed], reads: boo
     let in_a_transaction = steps_in_transactions(run);
     for transaction in order {
         let Some(first) = transaction.steps.first() else { continue };
-        // What a session did outside of transactions (SET autocommit = 0)
-        // comes before its next one.
+        // What a session did outside of transactions (SET autocommit = 0, a
+        // SAVEPOINT before the first statement) comes before its next one.
         for step in 0..*first {
             let s = &run.case.steps[step];
             if s.session == transaction.session
                 && !in_a_transaction[step]
                 && !emitted[step]
-                && s.kind() == Kind::Other
+                && (s.kind() == Kind::Other || of_savepoints(s.kind()))
             {
                 emitted[step] = true;
                 origin.push(step);
@@ -70,10 +70,10 @@ pub fn serial_transactions(run: &Concurrent<'_>, order: &[&Executed], reads: boo
 /// apart without its transaction.
 pub fn serial_statements(run: &Concurrent<'_>, order: &[&Executed]) -> Option<Replay> {
     let kind = |step: &usize| run.case.steps[*step].kind();
-    let savepoints =
-        |k: Kind| matches!(k, Kind::Savepoint | Kind::RollbackTo | Kind::Release | Kind::Other);
     let steps: Vec<usize> = order.iter().flat_map(|t| t.steps.iter().copied()).collect();
-    if steps.iter().any(|s| savepoints(kind(s))) {
+    let replayed = |session: &str| order.iter().any(|t| t.session == session);
+    let savepoints = run.case.steps.iter().any(|s| of_savepoints(s.kind()) && replayed(&s.session));
+    if savepoints || steps.iter().any(|s| kind(s) == Kind::Other) {
         return None;
     }
     let origin: Vec<usize> =
@@ -88,6 +88,10 @@ pub fn serial_statements(run: &Concurrent<'_>, order: &[&Executed]) -> Option<Re
         step.level = None;
         step
     }))
+}
+
+fn of_savepoints(kind: Kind) -> bool {
+    matches!(kind, Kind::Savepoint | Kind::RollbackTo | Kind::Release)
 }
 
 fn replay(

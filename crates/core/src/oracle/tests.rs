@@ -133,14 +133,32 @@ fn what_was_rolled_back_is_left_out() {
 
 #[test]
 fn autocommit_switched_off_is_replayed_before_its_transaction() {
-    let case = case_of("s1> set autocommit = 0;\ns2> delete from t;\ns1> begin;\ns1> commit;\n");
-    let history = history_of(&case, &[], answered);
+    let case = case_of(
+        "s1> set autocommit = 0;\ns1> savepoint a;\ns2> delete from t;\ns1> begin;\ns1> commit;\n",
+    );
+    let mut history = history_of(&case, &[], answered);
+    // MySQL opens no transaction for a SAVEPOINT.
+    history.transactions.retain(|t| t.begin != 1);
+    history.transactions[0].begin = 2;
+    history.transactions[1].begin = 3;
+    for event in &mut history.events {
+        if let What::Ended { transaction, .. } = &mut event.what {
+            *transaction = 1;
+        }
+    }
     let run = Concurrent::new(&case, &history, false);
     let replay = serial_transactions(&run, &run.committed(), false);
     assert_eq!(
         sql_of(&replay),
-        ["s2> delete from t", "s1> set autocommit = 0", "s1> begin", "s1> commit"]
+        [
+            "s2> delete from t",
+            "s1> set autocommit = 0",
+            "s1> savepoint a",
+            "s1> begin",
+            "s1> commit"
+        ]
     );
+    assert!(serial_statements(&run, &run.committed()).is_none());
 }
 
 #[test]
@@ -164,6 +182,7 @@ fn a_statement_that_failed_because_of_others_is_not_replayed() {
         sql_of(&serial_transactions(&run, &run.committed(), false)).len()
     };
     assert_eq!(failing(ErrorClass::LockTimeout), 3);
+    assert_eq!(failing(ErrorClass::Serialization), 3);
     // A broken constraint is broken in a serial run, too.
     assert_eq!(failing(ErrorClass::Constraint), 4);
 }
@@ -244,6 +263,23 @@ fn reads_are_compared_only_where_the_serial_order_is_the_commit_order() {
     };
     assert_eq!(reads(true).differences().unwrap()[0].kind(), "read");
     assert!(matches!(reads(false), Verdict::Unknown(_)));
+}
+
+#[test]
+fn reads_that_skip_locked_rows_are_not_compared() {
+    let reads = |sql: &str| {
+        let case = case_of(&format!("s1> begin;\ns1> {sql};\ns1> commit;\n"));
+        let concurrent = history_of(&case, &[1], answered);
+        let run = Concurrent::new(&case, &concurrent, true);
+        let replays = wss::SerialReads.replays(&run);
+        let serial = history_of(&replays[0].case, &[1], |sql| match answered(sql) {
+            What::Rows { columns, .. } => What::Rows { columns, rows: vec![vec![Value::Int(9)]] },
+            other => other,
+        });
+        wss::SerialReads.judge(&run, &replays, &[&serial])
+    };
+    assert_eq!(reads("select v from t for update skip locked"), Verdict::Consistent);
+    assert!(reads("select v from t where a = 'skip locked' for update").differences().is_some());
 }
 
 #[test]

@@ -196,6 +196,7 @@ impl Fault {
 }
 
 /// A fault, how often it strikes (0 to 1) and what the dice start from.
+#[derive(Clone, Copy)]
 pub struct Planted {
     pub fault: &'static Fault,
     pub rate: f64,
