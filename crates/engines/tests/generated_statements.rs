@@ -94,12 +94,9 @@ fn nearly_all_statements_make_sense(target: &str, cases: usize) {
     for number in 0..cases as u64 {
         run_one(&mut runner, &generator, number * 10, &mut tally);
     }
-    let claimed: Vec<Feature> = generator.features().iter().collect();
-    let appeared = |f: &Feature| tally.features.get(f).is_some_and(|counts| counts.0 > 0);
     let succeeded = |f: &Feature| tally.features.get(f).is_some_and(|counts| counts.1 > 0);
-    let names = |fs: Vec<&Feature>| fs.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
-    let absent = names(claimed.iter().filter(|f| !appeared(f)).collect());
-    let failed = names(claimed.iter().filter(|f| appeared(f) && !succeeded(f)).collect());
+    let ran: Vec<Feature> = tally.features.keys().copied().collect();
+    let failed = names(ran.into_iter().filter(|f| !succeeded(f)));
     println!(
         "{target}: {cases} cases, {} statements, {:.2}% make sense; never succeeded: {}",
         tally.sent,
@@ -110,7 +107,23 @@ fn nearly_all_statements_make_sense(target: &str, cases: usize) {
         println!("  {count} times {example}");
     }
     assert!(tally.share() >= 90.0, "{target}: only {:.2}% make sense", tally.share());
+    let absent = names(never_generated(&generator).into_iter());
     assert!(absent.is_empty(), "{target}: claimed, but never generated: {absent}");
+}
+
+fn names(features: impl Iterator<Item = Feature>) -> String {
+    features.map(Feature::name).collect::<Vec<_>>().join(", ")
+}
+
+/// What the dialect claims and no case has. Looked for among more cases than
+/// are run, since some features are rare.
+fn never_generated(generator: &Generator) -> Vec<Feature> {
+    let mut missing: Vec<Feature> = generator.features().iter().collect();
+    for number in 0..1500 {
+        let found = generator.plan(number * 10).features();
+        missing.retain(|feature| !found.iter().flatten().any(|f| f == feature));
+    }
+    missing
 }
 
 fn cases(usual: usize) -> usize {
@@ -119,17 +132,17 @@ fn cases(usual: usize) -> usize {
 
 #[test]
 fn sqlite_understands_what_is_generated() {
-    nearly_all_statements_make_sense("sqlite", cases(400));
+    nearly_all_statements_make_sense("sqlite", cases(200));
 }
 
 #[test]
 fn postgres_understands_what_is_generated() {
-    nearly_all_statements_make_sense("postgres", cases(300));
+    nearly_all_statements_make_sense("postgres", cases(150));
 }
 
 #[test]
 fn mariadb_understands_what_is_generated() {
-    nearly_all_statements_make_sense("mariadb", cases(300));
+    nearly_all_statements_make_sense("mariadb", cases(150));
 }
 
 #[test]
@@ -154,7 +167,7 @@ fn fetched_servers_understand_what_is_generated() {
         "duckdb",
     ] {
         if target.contains(&chosen) {
-            nearly_all_statements_make_sense(target, cases(200));
+            nearly_all_statements_make_sense(target, cases(60));
         }
     }
 }

@@ -58,7 +58,7 @@ features! {
     MultiRowInsert "multi-row insert" "*";
     InsertSelect "insert select" "* !turso@0-0.2";
     InsertIgnore "insert ignore" "* !other !turso@0-0.3";
-    Replace "replace" "sqlite mysql mariadb tidb dolt";
+    Replace "replace" "sqlite mysql mariadb tidb dolt cockroach";
     Upsert "upsert" "* !other !turso@0-0.3";
     Update "update" "*";
     KeyUpdate "update of a key" "*";

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! `sql` is the small SQL that is generated and how it is written down,
-//! `make` draws it, `plan` is the finished case in its parts.
-//! A new statement kind is a variant of [`sql::Stmt`] and a
+//! `make` draws it, `plan` is the finished case in its parts, `reduce` makes
+//! plans smaller. A new statement kind is a variant of [`sql::Stmt`] and a
 //! line in the table of `make`; a new feature is a line in `feature.rs`.
 //!
 //! A plan depends on the seed, the dialect, the options and its number, and on
@@ -19,6 +19,7 @@ pub mod dialect;
 pub mod feature;
 mod make;
 pub mod plan;
+mod reduce;
 pub mod sql;
 #[cfg(test)]
 mod tests;

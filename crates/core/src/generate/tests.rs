@@ -98,3 +98,62 @@ fn every_feature_has_a_name_of_its_own() {
     names.dedup();
     assert_eq!(names.len(), Feature::ALL.len());
 }
+
+fn reductions(plan: &Plan) -> Vec<Plan> {
+    let mut smaller = Vec::new();
+    for (tx, transaction) in plan.transactions.iter().enumerate() {
+        smaller.extend(plan.without_transaction(tx));
+        for statement in 0..transaction.statements.len() {
+            smaller.extend(plan.without_statement(tx, statement));
+            smaller.extend(plan.smaller_statements(tx, statement));
+        }
+    }
+    for (number, table) in plan.schema.tables.iter().enumerate() {
+        smaller.extend(plan.without_table(number));
+        smaller.extend((0..table.columns.len()).filter_map(|c| plan.without_column(number, c)));
+        smaller.extend((0..table.indexes.len()).filter_map(|i| plan.without_index(number, i)));
+        let rows = plan.rows[number].len();
+        smaller.extend((0..rows).filter_map(|r| plan.without_row(number, r)));
+    }
+    smaller
+}
+
+fn is_whole(plan: &Plan) {
+    let case = plan.to_case();
+    let text = case::format(&case);
+    assert_eq!(case::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}")), case, "{text}");
+    let turns: usize = plan.transactions.iter().map(TxPlan::items).sum();
+    assert_eq!((plan.schedule.len(), case.steps.len()), (turns, turns), "{text}");
+}
+
+#[test]
+fn every_reduction_is_smaller_and_whole() {
+    for plan in plans(120) {
+        let size = case::format(&plan.to_case()).len();
+        for smaller in reductions(&plan) {
+            is_whole(&smaller);
+            let text = case::format(&smaller.to_case());
+            assert!(text.len() < size, "{text}");
+        }
+        for simpler in plan.simplified_schemas() {
+            is_whole(&simpler);
+            assert_ne!(simpler.create_sql(), plan.create_sql());
+        }
+        for tx in 0..plan.transactions.len() {
+            plan.simpler_transactions(tx).iter().for_each(is_whole);
+        }
+    }
+}
+
+#[test]
+fn reducing_goes_on_until_nothing_is_left_to_take() {
+    for plan in plans(40) {
+        let mut smallest = plan;
+        while let Some(next) = reductions(&smallest).into_iter().next() {
+            smallest = next;
+        }
+        assert_eq!(smallest.transactions.len(), 1);
+        assert_eq!(smallest.schema.tables.len(), 1);
+        assert!(smallest.rows[0].is_empty());
+    }
+}

@@ -110,7 +110,13 @@ impl<'a> Maker<'a> {
     /// Ordered by all it selects, because a key may be taken half-way.
     pub fn insert_select(&mut self) -> Option<Stmt> {
         let table = self.table_to_write();
-        let source = self.any_table();
+        // The table itself may be the source: engines read it to the end before
+        // they write it. Tables that follow it by a foreign key may not, since
+        // a row that is replaced takes theirs along.
+        let schema = self.schema;
+        let follows = |t: &&Table| t.name != table.name && self.off_limits.contains(&t.name);
+        let sources: Vec<&Table> = schema.tables.iter().filter(|t| !follows(t)).collect();
+        let source = *self.random.pick(&sources);
         let scope = scope::of_table(source);
         let columns = self.columns_to_insert(table);
         let items = columns.iter().map(|c| self.item_for(table, c, source)).collect();
@@ -120,8 +126,6 @@ impl<'a> Maker<'a> {
         } else if self.has(Feature::Replace) && self.random.chance(15) {
             conflict = Conflict::Replace;
         }
-        // The table itself may be the source: it is read before it is written.
-        self.off_limits.retain(|name| *name == table.name);
         let select = Select {
             items,
             from: Source::named(&source.name),

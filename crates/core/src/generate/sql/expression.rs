@@ -217,7 +217,37 @@ impl Expr {
         }
     }
 
+    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match self {
+            Expr::Column { .. } | Expr::Literal(_) | Expr::Incoming(_) => Vec::new(),
+            Expr::Exists { .. } | Expr::Scalar(_) => Vec::new(),
+            Expr::Unary(_, of) | Expr::Like { of, .. } | Expr::InSelect { of, .. } => vec![of],
+            Expr::Binary(_, left, right) => vec![left, right],
+            Expr::InList { of, items, .. } => std::iter::once(&mut **of).chain(items).collect(),
+            Expr::Between { of, low, high } => vec![of, low, high],
+            Expr::Case { branches, otherwise } => branches
+                .iter_mut()
+                .flat_map(|(when, then)| [when, then])
+                .chain(std::iter::once(&mut **otherwise))
+                .collect(),
+            Expr::Call(_, arguments) => arguments.iter_mut().collect(),
+            Expr::Aggregate { of, .. } => of.as_deref_mut().into_iter().collect(),
+            Expr::Window { of, partition, order, .. } => {
+                of.as_deref_mut().into_iter().chain(partition).chain(order).collect()
+            }
+        }
+    }
+
     pub fn subquery(&self) -> Option<&Select> {
+        match self {
+            Expr::InSelect { select, .. } | Expr::Exists { select, .. } | Expr::Scalar(select) => {
+                Some(select)
+            }
+            _ => None,
+        }
+    }
+
+    pub fn subquery_mut(&mut self) -> Option<&mut Select> {
         match self {
             Expr::InSelect { select, .. } | Expr::Exists { select, .. } | Expr::Scalar(select) => {
                 Some(select)

@@ -3,6 +3,7 @@
 use super::Expr;
 use super::render::{Renderer, listed};
 use super::schema::{Column, ForeignKey, Index, IndexPart, OnDelete, Table};
+use super::value::Literal;
 use crate::generate::dialect::PartitionForm;
 
 /// How many parts a partitioned table has.
@@ -47,7 +48,12 @@ impl Renderer<'_> {
             text.push_str(&format!(" generated always as ({}) {kind}", self.expr(&generated.from)));
         }
         if let Some(default) = &column.default {
-            text.push_str(&format!(" default {}", self.literal(default)));
+            // MySQL takes a date there only as plain text.
+            let value = match default {
+                Literal::Date(date) => format!("'{date}'"),
+                other => self.literal(other),
+            };
+            text.push_str(&format!(" default {value}"));
         }
         if column.not_null {
             text.push_str(" not null");

@@ -10,7 +10,7 @@ impl Renderer<'_> {
     pub fn insert(&self, insert: &Insert) -> String {
         let spelling = self.0.spelling;
         let verb = match (&insert.conflict, spelling.ignore) {
-            (Conflict::Replace, _) => "replace into",
+            (Conflict::Replace, _) => spelling.replace,
             (Conflict::Ignore, IgnoreForm::InsertIgnore) => "insert ignore into",
             (Conflict::Ignore, IgnoreForm::OrIgnore) => "insert or ignore into",
             _ => "insert into",

@@ -146,6 +146,14 @@ impl Stmt {
         found
     }
 
+    /// The statement itself, or the one that it prepares.
+    pub fn unprepared(&self) -> &Stmt {
+        match self {
+            Stmt::Prepare { statement, .. } => statement,
+            other => other,
+        }
+    }
+
     /// The savepoint or prepared statement that it needs.
     pub fn needs(&self) -> Option<&str> {
         match self {

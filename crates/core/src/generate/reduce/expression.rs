@@ -1,0 +1,70 @@
+//! Smaller expressions of the same type.
+
+use super::statement::smaller_subquery;
+use crate::generate::sql::{Binary, Expr, Function, Unary};
+
+/// Each answer is the expression with one part of it made smaller.
+pub fn smaller(expression: &Expr) -> Vec<Expr> {
+    let mut found = Vec::new();
+    match expression {
+        Expr::Binary(sign, left, right) if sign.is_logic() => {
+            found.extend([(**left).clone(), (**right).clone()]);
+        }
+        Expr::Binary(Binary::Plus | Binary::Minus | Binary::Times, left, _) => {
+            found.push((**left).clone());
+        }
+        Expr::Unary(Unary::Not, of) => found.push((**of).clone()),
+        Expr::Call(Function::Coalesce | Function::NullIf | Function::Abs, arguments) => {
+            found.extend(arguments.first().cloned());
+        }
+        Expr::Case { branches, otherwise } => {
+            found.push((**otherwise).clone());
+            found.extend(branches.iter().map(|(_, then)| then.clone()));
+        }
+        Expr::InList { of, items, negated } if items.len() > 1 => {
+            for left_out in 0..items.len() {
+                let mut items = items.clone();
+                items.remove(left_out);
+                found.push(Expr::InList { of: of.clone(), items, negated: *negated });
+            }
+        }
+        _ => {}
+    }
+    for (place, child) in expression.children().into_iter().enumerate() {
+        for new in smaller(child) {
+            let mut whole = expression.clone();
+            *whole.children_mut()[place] = new;
+            found.push(whole);
+        }
+    }
+    for new in expression.subquery().map(smaller_subquery).unwrap_or_default() {
+        let mut whole = expression.clone();
+        *whole.subquery_mut().expect("it has the one that was made smaller") = new;
+        found.push(whole);
+    }
+    found
+}
+
+/// An optional condition: gone, or smaller.
+pub fn smaller_condition(condition: &Option<Expr>) -> Vec<Option<Expr>> {
+    match condition {
+        None => Vec::new(),
+        Some(e) => std::iter::once(None).chain(smaller(e).into_iter().map(Some)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_shrinks_to_its_operands_at_any_depth() {
+        let is = |name: &str, n| Expr::binary(Binary::Equal, Expr::column(name), Expr::int(n));
+        let inner = Expr::unary(Unary::Not, is("b", 2));
+        let whole = is("a", 1).and(inner.clone());
+        let smaller = smaller(&whole);
+        assert!(smaller.contains(&is("a", 1)) && smaller.contains(&inner));
+        assert!(smaller.contains(&is("a", 1).and(is("b", 2))));
+        assert_eq!(smaller_condition(&Some(is("a", 1))), [None]);
+    }
+}

@@ -1,0 +1,168 @@
+//! Smaller schemas: fewer tables, columns, rows, indexes and constraints.
+
+use crate::generate::plan::Plan;
+use crate::generate::sql::{Conflict, InsertSource, OnDelete, Stmt, Table};
+
+impl Plan {
+    /// None while a row of another table refers to it.
+    pub fn without_row(&self, table: usize, row: usize) -> Option<Plan> {
+        let gone = self.rows.get(table)?.get(row)?;
+        let name = &self.schema.tables[table].name;
+        for (child, rows) in self.schema.tables.iter().zip(&self.rows) {
+            let Some(key) = child.foreign_key.as_ref().filter(|f| f.parent == *name) else {
+                continue;
+            };
+            let parent_cell = place(&self.schema.tables[table], &key.parent_column)?;
+            let child_cell = place(child, &key.column)?;
+            if rows.iter().any(|r| r[child_cell] == gone[parent_cell]) {
+                return None;
+            }
+        }
+        let mut plan = self.clone();
+        plan.rows[table].remove(row);
+        Some(plan)
+    }
+
+    /// None while a statement or a foreign key names it.
+    pub fn without_table(&self, table: usize) -> Option<Plan> {
+        let name = &self.schema.tables.get(table)?.name;
+        let used = self.statements().any(|s| s.tables().contains(&name.as_str()));
+        if used || self.schema.tables.len() < 2 || self.schema.children(name).next().is_some() {
+            return None;
+        }
+        let mut plan = self.clone();
+        plan.schema.tables.remove(table);
+        plan.rows.remove(table);
+        Some(plan)
+    }
+
+    /// Takes the column out of INSERT and SET lists too. None while a key, an
+    /// index or an expression needs it.
+    pub fn without_column(&self, table: usize, column: usize) -> Option<Plan> {
+        let old = self.schema.tables.get(table)?;
+        let name = old.columns.get(column)?.name.clone();
+        let in_key = old.primary_key.contains(&name)
+            || old.unique.iter().flatten().any(|c| *c == name)
+            || old.foreign_key.as_ref().is_some_and(|f| f.column == name)
+            || old.partitioned_by.as_ref() == Some(&name);
+        let parents = self.schema.children(&old.name).filter_map(|t| t.foreign_key.as_ref());
+        let referred = parents.into_iter().any(|f| f.parent_column == name);
+        if in_key || referred || old.columns.len() < 2 {
+            return None;
+        }
+        let mut plan = self.clone();
+        plan.schema.tables[table].columns.remove(column);
+        for row in &mut plan.rows[table] {
+            row.remove(column);
+        }
+        for tx in &mut plan.transactions {
+            for statement in &mut tx.statements {
+                drop_from_lists(statement, &name)?;
+            }
+        }
+        (!plan.mentions_column(&name)).then_some(plan)
+    }
+
+    /// None while a statement drops the index or counts on its uniqueness.
+    pub fn without_index(&self, table: usize, index: usize) -> Option<Plan> {
+        let owner = self.schema.tables.get(table)?;
+        let old = owner.indexes.get(index)?;
+        let dropped = self
+            .statements()
+            .any(|s| matches!(s.unprepared(), Stmt::DropIndex { index, .. } if *index == old.name));
+        if dropped || self.is_upsert_key(&owner.name, &old.columns()) {
+            return None;
+        }
+        let mut plan = self.clone();
+        plan.schema.tables[table].indexes.remove(index);
+        Some(plan)
+    }
+
+    /// Plans in which one constraint or property of a table is gone.
+    pub fn simplified_schemas(&self) -> Vec<Plan> {
+        let mut plans = Vec::new();
+        for (place, table) in self.schema.tables.iter().enumerate() {
+            for simpler in self.simpler_tables(table) {
+                let mut plan = self.clone();
+                plan.schema.tables[place] = simpler;
+                plans.push(plan);
+            }
+        }
+        plans
+    }
+
+    fn simpler_tables(&self, table: &Table) -> Vec<Table> {
+        let mut found = Vec::new();
+        let mut change = |edit: &dyn Fn(&mut Table)| {
+            let mut copy = table.clone();
+            edit(&mut copy);
+            if copy != *table {
+                found.push(copy);
+            }
+        };
+        change(&|t| t.foreign_key = None);
+        change(&|t| t.foreign_key.iter_mut().for_each(|f| f.on_delete = OnDelete::Refuse));
+        change(&|t| t.foreign_key.iter_mut().for_each(|f| f.update_cascades = false));
+        change(&|t| t.partitioned_by = None);
+        (0..table.checks.len()).for_each(|n| change(&|t| drop(t.checks.remove(n))));
+        for (n, key) in table.unique.iter().enumerate() {
+            if !self.is_upsert_key(&table.name, key) {
+                change(&|t| drop(t.unique.remove(n)));
+            }
+        }
+        let parent = self.schema.children(&table.name).next().is_some();
+        if !parent && !self.is_upsert_key(&table.name, &table.primary_key) {
+            change(&|t| t.primary_key.clear());
+        }
+        for (n, column) in table.columns.iter().enumerate() {
+            if !table.primary_key.contains(&column.name) {
+                change(&|t| t.columns[n].not_null = false);
+            }
+            change(&|t| t.columns[n].default = None);
+            change(&|t| t.columns[n].generated = None);
+        }
+        for (n, index) in table.indexes.iter().enumerate() {
+            if !self.is_upsert_key(&table.name, &index.columns()) {
+                change(&|t| t.indexes[n].unique = false);
+            }
+            change(&|t| t.indexes[n].only_where = None);
+            change(&|t| t.indexes[n].parts.iter_mut().for_each(|p| p.descending = false));
+        }
+        found
+    }
+}
+
+fn place(table: &Table, column: &str) -> Option<usize> {
+    table.columns.iter().position(|c| c.name == column)
+}
+
+/// None when the statement would have nothing left to write.
+fn drop_from_lists(statement: &mut Stmt, column: &str) -> Option<()> {
+    match statement {
+        Stmt::Prepare { statement, .. } => return drop_from_lists(statement, column),
+        Stmt::Update(update) => {
+            update.sets.retain(|(name, _)| name != column);
+            return (!update.sets.is_empty()).then_some(());
+        }
+        Stmt::Insert(insert) => {
+            if let Some(place) = insert.columns.iter().position(|c| c == column) {
+                insert.columns.remove(place);
+                match &mut insert.source {
+                    InsertSource::Values(rows) => {
+                        rows.iter_mut().for_each(|r| drop(r.remove(place)))
+                    }
+                    InsertSource::Select(select) => drop(select.items.remove(place)),
+                }
+            }
+            if let Conflict::Update { key, sets } = &mut insert.conflict {
+                sets.retain(|(name, _)| name != column);
+                if sets.is_empty() || key.iter().any(|c| c == column) {
+                    return None;
+                }
+            }
+            return (!insert.columns.is_empty()).then_some(());
+        }
+        _ => {}
+    }
+    Some(())
+}

@@ -1,0 +1,208 @@
+//! Smaller statements.
+
+use super::expression::{smaller as smaller_expressions, smaller_condition};
+use crate::generate::sql::{
+    Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Order, Schema, Select, Stmt,
+    TableJoin, Update,
+};
+
+pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
+    match statement {
+        Stmt::Select(select) => {
+            smaller_selects(select, schema).into_iter().map(Stmt::Select).collect()
+        }
+        Stmt::Insert(insert) => smaller_inserts(insert).into_iter().map(Stmt::Insert).collect(),
+        Stmt::Update(update) => {
+            smaller_updates(update, schema).into_iter().map(Stmt::Update).collect()
+        }
+        Stmt::Delete(delete) => {
+            smaller_deletes(delete, schema).into_iter().map(Stmt::Delete).collect()
+        }
+        Stmt::Prepare { name, statement } => smaller(statement, schema)
+            .into_iter()
+            .map(|s| Stmt::Prepare { name: name.clone(), statement: Box::new(s) })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Collects changed copies of one value.
+struct Copies<'a, T> {
+    of: &'a T,
+    made: Vec<T>,
+}
+
+impl<'a, T: Clone> Copies<'a, T> {
+    fn new(of: &'a T) -> Copies<'a, T> {
+        Copies { of, made: Vec::new() }
+    }
+
+    fn add(&mut self, edit: impl FnOnce(&mut T)) {
+        let mut copy = self.of.clone();
+        edit(&mut copy);
+        self.made.push(copy);
+    }
+
+    fn add_if(&mut self, wanted: bool, edit: impl FnOnce(&mut T)) {
+        if wanted {
+            self.add(edit);
+        }
+    }
+}
+
+/// Subqueries keep their columns: what is around them counts on these.
+pub fn smaller_subquery(select: &Select) -> Vec<Select> {
+    let mut copies = Copies::new(select);
+    for filter in smaller_condition(&select.filter) {
+        copies.add(|s| s.filter = filter);
+    }
+    copies.made
+}
+
+fn smaller_selects(select: &Select, schema: &Schema) -> Vec<Select> {
+    let mut copies = Copies::new(select);
+    let waits = select.locking.is_some_and(|l| l.patience == LockPatience::Wait);
+    copies.add_if(select.locking.is_some(), |s| s.locking = None);
+    copies.add_if(select.locking.is_some() && !waits, |s| {
+        s.locking.iter_mut().for_each(|l| l.patience = LockPatience::Wait);
+    });
+    copies.add_if(select.set_operation.is_some(), |s| s.set_operation = None);
+    copies.add_if(select.distinct, |s| s.distinct = false);
+    copies.add_if(select.having.is_some(), |s| s.having = None);
+    copies.add_if(select.order != Order::None, |s| s.order = Order::None);
+    for place in 0..select.joins.len() {
+        copies.add_if(!uses_join(select, place, schema), |s| {
+            s.joins.remove(place);
+        });
+    }
+    let lone = select.items.len() < 2 || select.set_operation.is_some();
+    for place in (0..select.items.len()).filter(|_| !lone) {
+        copies.add(|s| {
+            s.items.remove(place);
+        });
+    }
+    for (place, item) in select.items.iter().enumerate() {
+        for new in smaller_expressions(item) {
+            copies.add(|s| s.items[place] = new);
+        }
+    }
+    for filter in smaller_condition(&select.filter) {
+        copies.add(|s| s.filter = filter);
+    }
+    for (place, cte) in select.ctes.iter().enumerate() {
+        for new in smaller_subquery(&cte.select) {
+            copies.add(|s| s.ctes[place].select = new);
+        }
+    }
+    if let Some((_, other)) = &select.set_operation {
+        for new in smaller_subquery(other) {
+            copies.add(|s| s.set_operation.iter_mut().for_each(|o| *o.1 = new.clone()));
+        }
+    }
+    copies.made
+}
+
+/// Whether anything but the join's own condition needs its table.
+fn uses_join(select: &Select, place: usize, schema: &Schema) -> bool {
+    let source = &select.joins[place].source;
+    let visible = source.visible_name();
+    let table = schema.table(&source.name);
+    let mut rest = select.clone();
+    rest.joins.remove(place);
+    let mut used = false;
+    rest.visit(&mut |e| {
+        if let Expr::Column { qualifier, name } = e {
+            used |= match qualifier {
+                Some(qualifier) => qualifier == visible,
+                None => table.is_some_and(|t| t.column(name).is_some()),
+            };
+        }
+    });
+    used
+}
+
+fn smaller_inserts(insert: &Insert) -> Vec<Insert> {
+    let mut copies = Copies::new(insert);
+    copies.add_if(insert.conflict != Conflict::Fail, |i| i.conflict = Conflict::Fail);
+    match &insert.source {
+        InsertSource::Values(rows) => {
+            for place in (0..rows.len()).filter(|_| rows.len() > 1) {
+                let mut rows = rows.clone();
+                rows.remove(place);
+                copies.add(|i| i.source = InsertSource::Values(rows));
+            }
+        }
+        InsertSource::Select(select) => {
+            for new in smaller_subquery(select) {
+                copies.add(|i| i.source = InsertSource::Select(Box::new(new)));
+            }
+        }
+    }
+    if let Conflict::Update { key, sets } = &insert.conflict {
+        for sets in smaller_sets(sets) {
+            copies.add(|i| i.conflict = Conflict::Update { key: key.clone(), sets });
+        }
+    }
+    copies.made
+}
+
+fn smaller_sets(sets: &[(String, Expr)]) -> Vec<Vec<(String, Expr)>> {
+    let mut found = Vec::new();
+    for (place, (_, value)) in sets.iter().enumerate() {
+        if sets.len() > 1 {
+            let mut fewer = sets.to_vec();
+            fewer.remove(place);
+            found.push(fewer);
+        }
+        for new in smaller_expressions(value) {
+            let mut changed = sets.to_vec();
+            changed[place].1 = new;
+            found.push(changed);
+        }
+    }
+    found
+}
+
+/// Whether a condition or value needs the table that a write is joined with.
+fn needs_partner<'a>(
+    join: &TableJoin,
+    mut expressions: impl Iterator<Item = &'a Expr>,
+    schema: &Schema,
+) -> bool {
+    let partner = schema.table(&join.table);
+    expressions.any(|whole| {
+        let mut used = false;
+        whole.visit(&mut |e| {
+            if let Expr::Column { name, .. } = e {
+                used |= partner.is_some_and(|t| t.column(name).is_some());
+            }
+        });
+        used
+    })
+}
+
+fn smaller_updates(update: &Update, schema: &Schema) -> Vec<Update> {
+    let mut copies = Copies::new(update);
+    if let Some(join) = &update.join {
+        let rest = update.sets.iter().map(|(_, e)| e).chain(&update.filter);
+        copies.add_if(!needs_partner(join, rest, schema), |u| u.join = None);
+    }
+    for sets in smaller_sets(&update.sets) {
+        copies.add(|u| u.sets = sets);
+    }
+    for filter in smaller_condition(&update.filter) {
+        copies.add(|u| u.filter = filter);
+    }
+    copies.made
+}
+
+fn smaller_deletes(delete: &Delete, schema: &Schema) -> Vec<Delete> {
+    let mut copies = Copies::new(delete);
+    if let Some(join) = &delete.join {
+        copies.add_if(!needs_partner(join, delete.filter.iter(), schema), |d| d.join = None);
+    }
+    for filter in smaller_condition(&delete.filter) {
+        copies.add(|d| d.filter = filter);
+    }
+    copies.made
+}
