@@ -35,7 +35,8 @@ pub fn reduce(bed: &mut Bed, plan: &Plan, goal: &Goal<'_>) -> Result<Option<Redu
     let Some(checked) = search.fails(plan)? else { return Ok(None) };
     let mut best = (plan.clone(), checked);
     // Large pieces first: each pass is over what the pass before has left.
-    let passes: [fn(&Plan) -> Vec<Plan>; 0] = [];
+    let passes: [fn(&Plan) -> Vec<Plan>; 5] =
+        [without_transactions, without_statements, without_schema, without_data, with_less];
     loop {
         let before = size(&best.0);
         for candidates in passes {
@@ -103,4 +104,50 @@ fn size(plan: &Plan) -> usize {
     let case = plan.to_case();
     let setup: usize = case.setups.iter().flat_map(|s| &s.statements).map(|s| s.sql.len()).sum();
     setup + case.steps.iter().map(|s| s.sql.len() + 10).sum::<usize>()
+}
+
+fn without_transactions(plan: &Plan) -> Vec<Plan> {
+    (0..plan.transactions.len()).filter_map(|t| plan.without_transaction(t)).collect()
+}
+
+fn without_statements(plan: &Plan) -> Vec<Plan> {
+    let statements = |t: usize| plan.transactions[t].statements.len();
+    (0..plan.transactions.len())
+        .flat_map(|t| (0..statements(t)).filter_map(move |s| plan.without_statement(t, s)))
+        .collect()
+}
+
+fn without_schema(plan: &Plan) -> Vec<Plan> {
+    let tables = plan.schema.tables.len();
+    let mut all: Vec<Plan> = plan.simplified_schemas();
+    for t in 0..tables {
+        let indexes = plan.schema.tables[t].indexes.len();
+        all.extend((0..indexes).filter_map(|i| plan.without_index(t, i)));
+    }
+    all.extend((0..tables).filter_map(|t| plan.without_table(t)));
+    all
+}
+
+fn without_data(plan: &Plan) -> Vec<Plan> {
+    let mut all = Vec::new();
+    for t in 0..plan.schema.tables.len() {
+        let columns = plan.schema.tables[t].columns.len();
+        all.extend((0..columns).filter_map(|c| plan.without_column(t, c)));
+    }
+    for t in 0..plan.schema.tables.len() {
+        all.extend((0..plan.rows[t].len()).filter_map(|r| plan.without_row(t, r)));
+    }
+    all
+}
+
+fn with_less(plan: &Plan) -> Vec<Plan> {
+    let statements = |t: usize| plan.transactions[t].statements.len();
+    let transactions = 0..plan.transactions.len();
+    let mut all: Vec<Plan> =
+        transactions.clone().flat_map(|t| plan.simpler_transactions(t)).collect();
+    all.extend(
+        transactions
+            .flat_map(|t| (0..statements(t)).flat_map(move |s| plan.smaller_statements(t, s))),
+    );
+    all
 }
