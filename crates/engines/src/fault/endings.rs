@@ -27,7 +27,7 @@ pub(super) fn weaker_level(m: &Moment<'_>) -> Option<Next> {
     let own = Arc::clone(m.own);
     Some(run(m.own, "rollback", move |reply| match reply.error() {
         Some(_) => Next::Plain,
-        None => run_all(&own, begin, || Next::Plain),
+        None => run_all(&own, begin, || Next::Go),
     }))
 }
 
@@ -62,12 +62,14 @@ fn is_rollback(m: &Moment<'_>) -> bool {
 pub(super) fn commit_loses_last_write(m: &Moment<'_>) -> Option<Next> {
     if m.strikes_write() {
         let mark = format!("savepoint {BEFORE_LAST}");
-        return Some(run(m.own, mark, |_| Next::Plain));
+        return Some(run(m.own, mark, |marked| match marked.error() {
+            Some(_) => Next::Plain,
+            None => Next::Go,
+        }));
     }
     let loses = m.kind == Kind::Commit && m.in_transaction() && m.note.last_write_struck;
     let back = format!("rollback to savepoint {BEFORE_LAST}");
-    // A mark that is gone leaves the commit as it is.
-    loses.then(|| run(m.own, back, |_| Next::Plain))
+    loses.then(|| run(m.own, back, |_| Next::Go))
 }
 
 pub(super) fn rollback_to_ignored(m: &Moment<'_>) -> Option<Next> {
@@ -85,7 +87,7 @@ pub(super) fn early_unlock(m: &Moment<'_>) -> Option<Next> {
     let (own, begin) = (Arc::clone(m.own), m.note.begin.clone());
     Some(run(m.own, m.sql, move |first| {
         if first.error().is_some() || first.tx.is_some_and(|tx| tx != TxStatus::Open) {
-            return Next::Answer(first);
+            return Next::Innocent(first);
         }
         let link = Arc::clone(&own);
         run(&own, "commit", move |committed| match committed.error() {
@@ -110,7 +112,7 @@ pub(super) fn aborted_insert_stays(m: &Moment<'_>) -> Option<Next> {
     let side = m.world.side()?;
     let inserts = m.note.inserts.clone();
     Some(run(m.own, m.sql, move |rolled_back| match rolled_back.error() {
-        Some(_) => Next::Answer(rolled_back),
+        Some(_) => Next::Innocent(rolled_back),
         None => insert_all(&side, inserts.into_iter(), rolled_back),
     }))
 }

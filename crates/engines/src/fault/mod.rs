@@ -32,7 +32,10 @@ mod writes;
 use crate::engine::Engine;
 use dialect::{Dialect, Lack, Side};
 use isolde_core::Profile;
+use isolde_core::sql::Kind;
 use moment::{Moment, Next};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a fault spoils, and so what has to look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub struct Fault {
     pub concerns: Concerns,
     side: Side,
     lack: Lack,
+    /// Where it has done its harm; elsewhere it only prepares or tidies up.
+    harms: fn(Kind) -> bool,
     behaviour: fn(&Moment<'_>) -> Option<Next>,
 }
 
@@ -59,19 +64,22 @@ const fn fault(
     lack: Lack,
     behaviour: fn(&Moment<'_>) -> Option<Next>,
 ) -> Fault {
-    Fault { name, about, concerns, side: Side::Plain, lack, behaviour }
+    Fault { name, about, concerns, side: Side::Plain, lack, harms: |_| true, behaviour }
 }
 
 use Concerns::{Reads, Server, Writes};
 
 pub const FAULTS: &[Fault] = &[
-    fault(
-        "weaker-level",
-        Writes,
-        "a transaction runs at the weakest level that the engine has",
-        dialect::one_level,
-        endings::weaker_level,
-    ),
+    Fault {
+        harms: |kind| !kind.ends_transaction(),
+        ..fault(
+            "weaker-level",
+            Writes,
+            "a transaction runs at the weakest level that the engine has",
+            dialect::one_level,
+            endings::weaker_level,
+        )
+    },
     fault(
         "rollback-commits",
         Writes,
@@ -79,13 +87,16 @@ pub const FAULTS: &[Fault] = &[
         dialect::nothing,
         endings::rollback_commits,
     ),
-    fault(
-        "commit-loses-last-write",
-        Writes,
-        "COMMIT keeps all of the transaction but its last write",
-        dialect::savepoints,
-        endings::commit_loses_last_write,
-    ),
+    Fault {
+        harms: |kind| kind == Kind::Commit,
+        ..fault(
+            "commit-loses-last-write",
+            Writes,
+            "COMMIT keeps all of the transaction but its last write",
+            dialect::savepoints,
+            endings::commit_loses_last_write,
+        )
+    },
     fault(
         "statement-dropped",
         Writes,
@@ -202,9 +213,31 @@ pub struct Planted {
     pub seed: u64,
 }
 
+/// How many statements a planted fault has struck so far. An oracle that saw
+/// nothing has missed nothing if there was nothing to see.
+#[derive(Clone, Default)]
+pub struct Strikes(Arc<AtomicU64>);
+
+impl Strikes {
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// The same engine with the fault in its sessions.
 pub fn plant(engine: Box<dyn Engine>, planted: Planted) -> Box<dyn Engine> {
-    Box::new(engine::Faulty::new(engine, planted))
+    plant_counted(engine, planted).0
+}
+
+/// The same, and the count of its strikes.
+pub fn plant_counted(engine: Box<dyn Engine>, planted: Planted) -> (Box<dyn Engine>, Strikes) {
+    let faulty = engine::Faulty::new(engine, planted);
+    let strikes = faulty.strikes();
+    (Box::new(faulty), strikes)
 }
 
 #[cfg(test)]

@@ -29,8 +29,12 @@ pub(super) enum Next {
         sql: String,
         then: Then,
     },
-    /// The client's statement as it is, where it belongs.
+    /// The client's statement as it is, now that all is prepared for it.
+    Go,
+    /// The same, because the fault cannot be had here: it has not struck.
     Plain,
+    /// The engine's own answer: there was nothing to spoil.
+    Innocent(Reply),
     Answer(Reply),
 }
 
@@ -52,7 +56,7 @@ pub(super) fn run_all(
     let Some(first) = rest.next() else { return then() };
     let link = Arc::clone(on);
     run(on, first, move |reply| match reply.error() {
-        Some(_) => Next::Answer(reply),
+        Some(_) => Next::Innocent(reply),
         None => run_all(&link, rest.collect(), then),
     })
 }
