@@ -1,7 +1,8 @@
 //! Faults in how transactions begin, keep their locks and end.
 
+use super::Dialect;
 use super::moment::{Link, Moment, Next, answer, run, run_all};
-use super::text;
+use super::session::lost;
 use crate::engine::{Outcome, Reply, TxStatus};
 use isolde_core::sql::Kind;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ fn end_and_restore(m: &Moment<'_>) -> Next {
 
 pub(super) fn rollback_commits(m: &Moment<'_>) -> Option<Next> {
     let wrote = m.note.last_write.is_some();
-    if !(wrote && m.in_transaction() && is_rollback(m) && m.strikes()) {
+    if !(wrote && m.in_transaction() && m.is_rollback() && m.strikes()) {
         return None;
     }
     Some(run(m.own, "commit", |reply| match reply.error() {
@@ -53,12 +54,9 @@ pub(super) fn rollback_commits(m: &Moment<'_>) -> Option<Next> {
     }))
 }
 
-fn is_rollback(m: &Moment<'_>) -> bool {
-    m.kind == Kind::Rollback && text::is_plain_rollback(m.sql)
-}
-
 /// The write is marked when it goes out and lost at the commit, if it is the
-/// last one by then.
+/// last one by then. On PostgreSQL going back lets go of the row at once; if
+/// somebody waits for it, whether they see the commit too is not decided.
 pub(super) fn commit_loses_last_write(m: &Moment<'_>) -> Option<Next> {
     if m.strikes_write() {
         let mark = format!("savepoint {BEFORE_LAST}");
@@ -67,7 +65,9 @@ pub(super) fn commit_loses_last_write(m: &Moment<'_>) -> Option<Next> {
             None => Next::Go,
         }));
     }
-    let loses = m.kind == Kind::Commit && m.in_transaction() && m.note.last_write_struck;
+    let races = m.world.dialect == Dialect::Postgres && m.world.others_wait(m.me);
+    let commits = m.kind == Kind::Commit && m.in_transaction();
+    let loses = commits && m.note.last_write_struck && !races;
     let back = format!("rollback to savepoint {BEFORE_LAST}");
     loses.then(|| run(m.own, back, |_| Next::Go))
 }
@@ -103,23 +103,11 @@ fn begin_again(own: &Link, mut begin: Vec<String>, first: Reply) -> Next {
     run_all(own, begin, move || run(&link, last, move |begun| answer(first, begun)))
 }
 
-/// What the transaction has inserted is inserted again, from outside, once it
-/// has been rolled back.
-pub(super) fn aborted_insert_stays(m: &Moment<'_>) -> Option<Next> {
-    if m.note.inserts.is_empty() || !is_rollback(m) || !m.strikes() {
+/// The server dies under a write.
+pub(super) fn crash(m: &Moment<'_>) -> Option<Next> {
+    if !m.strikes_write() {
         return None;
     }
-    let side = m.world.side()?;
-    let inserts = m.note.inserts.clone();
-    Some(run(m.own, m.sql, move |rolled_back| match rolled_back.error() {
-        Some(_) => Next::Innocent(rolled_back),
-        None => insert_all(&side, inserts.into_iter(), rolled_back),
-    }))
-}
-
-/// An insert that cannot be done at once (a lock, a duplicate) is left out.
-fn insert_all(side: &Link, mut rest: std::vec::IntoIter<String>, reply: Reply) -> Next {
-    let Some(sql) = rest.next() else { return Next::Answer(reply) };
-    let link = Arc::clone(side);
-    run(side, sql, move |_| insert_all(&link, rest, reply))
+    m.world.crash();
+    Some(Next::Answer(lost("the server crashed while it ran this (planted)")))
 }

@@ -18,12 +18,11 @@
 //! A new fault is an entry in [`FAULTS`] and a function that says what becomes
 //! of a statement (`moment` has the vocabulary).
 
-mod crash;
 mod dialect;
 mod endings;
 mod engine;
 mod moment;
-mod reads;
+mod outside;
 mod session;
 mod text;
 mod world;
@@ -130,7 +129,7 @@ pub const FAULTS: &[Fault] = &[
         Writes,
         "a write runs outside of its transaction and is committed at once",
         dialect::nothing,
-        writes::write_outside,
+        outside::write_outside,
     ),
     Fault {
         side: Side::Dirty,
@@ -139,7 +138,7 @@ pub const FAULTS: &[Fault] = &[
             Reads,
             "a SELECT sees what another transaction has not committed",
             dialect::nothing,
-            reads::dirty_read,
+            outside::dirty_read,
         )
     },
     Fault {
@@ -149,7 +148,7 @@ pub const FAULTS: &[Fault] = &[
             Reads,
             "a SELECT sees the rows as they were before the first transaction began",
             dialect::snapshots,
-            reads::stale_read,
+            outside::stale_read,
         )
     },
     fault(
@@ -157,14 +156,14 @@ pub const FAULTS: &[Fault] = &[
         Reads,
         "a SELECT is answered from outside of its transaction",
         dialect::nothing,
-        reads::nonrepeatable_read,
+        outside::nonrepeatable_read,
     ),
     fault(
         "aborted-insert-stays",
         Writes,
         "what a transaction has inserted stays after its ROLLBACK",
         dialect::nothing,
-        endings::aborted_insert_stays,
+        outside::aborted_insert_stays,
     ),
     fault(
         "early-unlock",
@@ -187,7 +186,7 @@ pub const FAULTS: &[Fault] = &[
         dialect::undone_alone,
         writes::error_swallowed,
     ),
-    fault("crash", Server, "the server dies under a write", dialect::nothing, crash::crash),
+    fault("crash", Server, "the server dies under a write", dialect::nothing, endings::crash),
 ];
 
 /// The fault of that name; the error lists those that there are.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 /// Whether it waits or works: a statement on another connection that takes
 /// longer than this is cancelled, and the client's runs where it belongs.
-const LONGEST_OUTSIDE: Duration = Duration::from_secs(2);
+const LONGEST_OUTSIDE: Duration = Duration::from_secs(1);
 /// How long a cancelled one may take to end.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
@@ -168,13 +168,14 @@ impl Session for FaultySession {
             decided,
         };
         let next = match dead {
-            true => Some(Next::Answer(lost("the server has crashed"))),
+            true => Some(Next::Innocent(lost("the server has crashed"))),
             false => (self.world.planted.fault.behaviour)(&moment),
         };
         let decided = next.is_some();
+        let struck = decided && !matches!(next, Some(Next::Innocent(_)));
         self.world.slot(self.me, |slot| slot.out = true);
         let at = self.go(next.unwrap_or(Next::Plain), sql);
-        self.current = Some(Current { sql: sql.into(), kind, decided, struck: decided, at });
+        self.current = Some(Current { sql: sql.into(), kind, decided, struck, at });
     }
 
     fn reply(&mut self, patience: Duration) -> Option<Reply> {

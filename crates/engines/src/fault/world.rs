@@ -86,6 +86,10 @@ impl World {
         shared.slots.iter().any(|(id, slot)| *id != me && slot.status != TxStatus::Idle)
     }
 
+    pub fn others_wait(&self, me: u64) -> bool {
+        lock(&self.shared).slots.iter().any(|(id, slot)| *id != me && slot.out)
+    }
+
     /// Another session with rows that are not committed, at rest.
     pub fn dirty_writer(&self, me: u64) -> Option<Link> {
         let shared = lock(&self.shared);

@@ -121,13 +121,6 @@ fn counted_rows(reply: &Reply) -> Option<i64> {
     }
 }
 
-pub(super) fn write_outside(m: &Moment<'_>) -> Option<Next> {
-    if !m.strikes_write() {
-        return None;
-    }
-    Some(m.answered_by(&m.world.side()?))
-}
-
 pub(super) fn error_swallowed(m: &Moment<'_>) -> Option<Next> {
     if !m.strikes_write() {
         return None;
