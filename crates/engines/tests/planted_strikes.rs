@@ -92,6 +92,7 @@ fn strikes_the_same(target: &'static str, level: Option<Level>) {
 fn the_same_seed_strikes_the_same_statements_on_sqlite() {
     strikes_the_same("sqlite", None);
     strikes_the_same("sqlite+wal", None);
+    strikes_the_same("sqlite+shared-cache", None);
 }
 
 #[test]

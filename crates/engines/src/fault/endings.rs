@@ -4,6 +4,7 @@ use super::Dialect;
 use super::moment::{Link, Moment, Next, answer, run, run_all};
 use super::session::lost;
 use crate::engine::{Outcome, Reply, TxStatus};
+use isolde_core::history::ErrorClass;
 use isolde_core::sql::Kind;
 use std::sync::Arc;
 
@@ -91,6 +92,8 @@ pub(super) fn early_unlock(m: &Moment<'_>) -> Option<Next> {
         }
         let link = Arc::clone(&own);
         run(&own, "commit", move |committed| match committed.error() {
+            // Readers keep SQLite from committing; the locks stay.
+            Some(e) if e.class == ErrorClass::Busy => Next::Innocent(first),
             Some(_) => answer(first, committed),
             None => begin_again(&link, begin, first),
         })

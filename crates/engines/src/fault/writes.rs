@@ -87,7 +87,7 @@ pub(super) fn row_skipped(m: &Moment<'_>) -> Option<Next> {
             Some(run(m.own, count, move |counted| match counted_rows(&counted) {
                 Some(n) if n > 0 => run(&own, format!("{sql} limit {}", n - 1), or_plain),
                 Some(_) => Next::Plain,
-                None => Next::Innocent(counted),
+                None => or_plain(counted),
             }))
         }
         Dialect::Other => None,
