@@ -1,17 +1,17 @@
 //! Every planted fault, on real engines: what it changes, that it changes
 //! nothing without another transaction, and that it strikes the same twice.
 
+#[path = "support/planted.rs"]
+mod planted;
 mod support;
 
 use isolde_core::case::Case;
 use isolde_core::history::TxEnd;
 use isolde_core::transcript::transcript;
 use isolde_core::{History, Level};
-use isolde_engines::fault::{FAULTS, Fault, Planted, find, plant};
-use isolde_engines::install::Cache;
-use isolde_engines::runner::Runner;
-use isolde_engines::target::{Options, Target};
-use support::{Dice, TWO_ROWS, open, run, steps, told};
+use isolde_engines::fault::{FAULTS, find};
+use planted::{Bench, rows, seen};
+use support::{TWO_ROWS, run, steps, told};
 
 /// A case for a fault, what shows at one of its steps, and the rows at the end.
 struct Proof {
@@ -219,45 +219,6 @@ const PROOFS: &[Proof] = &[
     },
 ];
 
-/// A target opened once; its engines with a fault share its server.
-struct Bench {
-    target: &'static str,
-    clean: Runner,
-}
-
-impl Bench {
-    fn open(target: &'static str) -> Option<Bench> {
-        Some(Bench { target, clean: open(target)? })
-    }
-
-    fn faulted(&self, fault: &'static Fault, rate: f64, seed: u64) -> Runner {
-        let family = self.target.split(['@', '+']).next().unwrap();
-        let target = match self.clean.engine.client() {
-            Some(at) => format!("{family}://{}@{}:{}/{}", at.user, at.host, at.port, at.database),
-            None => self.target.into(),
-        };
-        let options = Options { cache: Cache::open(), via: None };
-        let engine = Target::parse(&target).unwrap().open(&options);
-        let engine = engine.unwrap_or_else(|e| panic!("{target}: {e}"));
-        Runner::new(plant(engine, Planted { fault, rate, seed }))
-    }
-
-    fn lacks(&self, fault: &Fault) -> Option<&'static str> {
-        let engine = &self.clean.engine;
-        fault.unsupported_on(&engine.info().engine, engine.profile())
-    }
-}
-
-fn rows(history: &History) -> String {
-    isolde_core::value::show_rows(&history.final_state[0].rows)
-}
-
-/// All that a client can see, without what it ran on.
-fn seen(history: &History) -> String {
-    let parts = (&history.events, &history.transactions, &history.final_state);
-    format!("{parts:#?}")
-}
-
 /// The case without the sessions whose open transactions make the fault strike.
 fn alone(case: &Case) -> Case {
     let mut case = case.clone();
@@ -278,7 +239,7 @@ fn prove(bench: &mut Bench, proof: &Proof) {
     assert!(says.starts_with(proof.says[0]), "{place} says {says}:\n{}", transcript(&clean));
     assert_eq!(rows(&clean), proof.rows[0], "{place}");
 
-    let mut faulted = bench.faulted(fault, 1.0, 1);
+    let (mut faulted, strikes) = bench.faulted(fault, 1.0, 1);
     let info = faulted.engine.info();
     assert_eq!(info.settings.get("planted_fault").map(String::as_str), Some(proof.fault));
     let struck = run(&mut faulted, &case, proof.level);
@@ -290,11 +251,15 @@ fn prove(bench: &mut Bench, proof: &Proof) {
     assert_eq!(seen(&run(&mut faulted, &case, proof.level)), seen(&struck), "{place}, again");
     let single = alone(&case);
     let undisturbed = run(&mut bench.clean, &single, proof.level);
+    let before = strikes.count();
+    assert!(before > 0, "{place}");
     let lonely = run(&mut faulted, &single, proof.level);
     assert_eq!(seen(&lonely), seen(&undisturbed), "{place}: nobody else has a transaction");
+    assert_eq!(strikes.count(), before, "{place}");
 
-    let mut never = bench.faulted(fault, 0.0, 1);
+    let (mut never, strikes) = bench.faulted(fault, 0.0, 1);
     assert_eq!(seen(&run(&mut never, &case, proof.level)), seen(&clean), "{place} at rate 0");
+    assert_eq!(strikes.count(), 0, "{place} at rate 0");
 }
 
 /// An insert that is accepted does not poison PostgreSQL's transaction.
@@ -339,5 +304,5 @@ fn each_fault_shows_on_mariadb() {
 
 #[test]
 fn each_fault_shows_on_fetched_engines() {
-    prove_all(&["mysql@9.7", "tidb", "duckdb", "turso"]);
+    prove_all(&["mysql@9.7", "tidb", "dolt", "turso", "duckdb"]);
 }

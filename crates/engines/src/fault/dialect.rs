@@ -18,6 +18,7 @@ pub(super) enum Dialect {
     Sqlite,
     Postgres,
     MySql,
+    DuckDb,
     Other,
 }
 
@@ -32,6 +33,7 @@ impl Dialect {
             "sqlite" | "turso" => Dialect::Sqlite,
             "postgres" | "cockroach" => Dialect::Postgres,
             "mysql" | "mariadb" | "tidb" | "dolt" => Dialect::MySql,
+            "duckdb" => Dialect::DuckDb,
             _ => Dialect::Other,
         }
     }
@@ -62,7 +64,10 @@ impl Dialect {
             Dialect::MySql => &["start transaction with consistent snapshot"],
             Dialect::Postgres => &["begin isolation level repeatable read", "select 1"],
             Dialect::Sqlite => &["begin", "select count(*) from sqlite_master"],
-            Dialect::Other => &["begin transaction", "select 1"],
+            // Something of the database must be read; a constant is not.
+            Dialect::DuckDb | Dialect::Other => {
+                &["begin", "select count(*) from information_schema.tables"]
+            }
         }
     }
 }
@@ -122,8 +127,7 @@ pub(super) fn undone_alone(engine: &str, _: &Profile) -> Option<&'static str> {
 /// An INSERT that replaces.
 pub(super) fn replacing(engine: &str, profile: &Profile) -> Option<&'static str> {
     match Dialect::of(engine) {
-        Dialect::Other => undone_alone(engine, profile)
-            .or(Some("it is not known how it inserts over a row that is there")),
-        _ => None,
+        Dialect::Other => Some("it is not known how it inserts over a row that is there"),
+        _ => undone_alone(engine, profile),
     }
 }

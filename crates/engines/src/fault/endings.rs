@@ -1,8 +1,10 @@
 //! Faults in how transactions begin, keep their locks and end.
 
+use super::Dialect;
 use super::moment::{Link, Moment, Next, answer, run, run_all};
-use super::text;
+use super::session::lost;
 use crate::engine::{Outcome, Reply, TxStatus};
+use isolde_core::history::ErrorClass;
 use isolde_core::sql::Kind;
 use std::sync::Arc;
 
@@ -27,7 +29,7 @@ pub(super) fn weaker_level(m: &Moment<'_>) -> Option<Next> {
     let own = Arc::clone(m.own);
     Some(run(m.own, "rollback", move |reply| match reply.error() {
         Some(_) => Next::Plain,
-        None => run_all(&own, begin, || Next::Plain),
+        None => run_all(&own, begin, || Next::Go),
     }))
 }
 
@@ -43,7 +45,7 @@ fn end_and_restore(m: &Moment<'_>) -> Next {
 
 pub(super) fn rollback_commits(m: &Moment<'_>) -> Option<Next> {
     let wrote = m.note.last_write.is_some();
-    if !(wrote && m.in_transaction() && is_rollback(m) && m.strikes()) {
+    if !(wrote && m.in_transaction() && m.is_rollback() && m.strikes()) {
         return None;
     }
     Some(run(m.own, "commit", |reply| match reply.error() {
@@ -53,21 +55,22 @@ pub(super) fn rollback_commits(m: &Moment<'_>) -> Option<Next> {
     }))
 }
 
-fn is_rollback(m: &Moment<'_>) -> bool {
-    m.kind == Kind::Rollback && text::is_plain_rollback(m.sql)
-}
-
 /// The write is marked when it goes out and lost at the commit, if it is the
-/// last one by then.
+/// last one by then. On PostgreSQL going back lets go of the row at once; if
+/// somebody waits for it, whether they see the commit too is not decided.
 pub(super) fn commit_loses_last_write(m: &Moment<'_>) -> Option<Next> {
     if m.strikes_write() {
         let mark = format!("savepoint {BEFORE_LAST}");
-        return Some(run(m.own, mark, |_| Next::Plain));
+        return Some(run(m.own, mark, |marked| match marked.error() {
+            Some(_) => Next::Plain,
+            None => Next::Go,
+        }));
     }
-    let loses = m.kind == Kind::Commit && m.in_transaction() && m.note.last_write_struck;
+    let races = m.world.dialect == Dialect::Postgres && m.world.others_wait(m.me);
+    let commits = m.kind == Kind::Commit && m.in_transaction();
+    let loses = commits && m.note.last_write_struck && !races;
     let back = format!("rollback to savepoint {BEFORE_LAST}");
-    // A mark that is gone leaves the commit as it is.
-    loses.then(|| run(m.own, back, |_| Next::Plain))
+    loses.then(|| run(m.own, back, |_| Next::Go))
 }
 
 pub(super) fn rollback_to_ignored(m: &Moment<'_>) -> Option<Next> {
@@ -85,10 +88,12 @@ pub(super) fn early_unlock(m: &Moment<'_>) -> Option<Next> {
     let (own, begin) = (Arc::clone(m.own), m.note.begin.clone());
     Some(run(m.own, m.sql, move |first| {
         if first.error().is_some() || first.tx.is_some_and(|tx| tx != TxStatus::Open) {
-            return Next::Answer(first);
+            return Next::Innocent(first);
         }
         let link = Arc::clone(&own);
         run(&own, "commit", move |committed| match committed.error() {
+            // Readers keep SQLite from committing; the locks stay.
+            Some(e) if e.class == ErrorClass::Busy => Next::Innocent(first),
             Some(_) => answer(first, committed),
             None => begin_again(&link, begin, first),
         })
@@ -101,23 +106,11 @@ fn begin_again(own: &Link, mut begin: Vec<String>, first: Reply) -> Next {
     run_all(own, begin, move || run(&link, last, move |begun| answer(first, begun)))
 }
 
-/// What the transaction has inserted is inserted again, from outside, once it
-/// has been rolled back.
-pub(super) fn aborted_insert_stays(m: &Moment<'_>) -> Option<Next> {
-    if m.note.inserts.is_empty() || !is_rollback(m) || !m.strikes() {
+/// The server dies under a write.
+pub(super) fn crash(m: &Moment<'_>) -> Option<Next> {
+    if !m.strikes_write() {
         return None;
     }
-    let side = m.world.side()?;
-    let inserts = m.note.inserts.clone();
-    Some(run(m.own, m.sql, move |rolled_back| match rolled_back.error() {
-        Some(_) => Next::Answer(rolled_back),
-        None => insert_all(&side, inserts.into_iter(), rolled_back),
-    }))
-}
-
-/// An insert that cannot be done at once (a lock, a duplicate) is left out.
-fn insert_all(side: &Link, mut rest: std::vec::IntoIter<String>, reply: Reply) -> Next {
-    let Some(sql) = rest.next() else { return Next::Answer(reply) };
-    let link = Arc::clone(side);
-    run(side, sql, move |_| insert_all(&link, rest, reply))
+    m.world.crash();
+    Some(Next::Answer(lost("the server crashed while it ran this (planted)")))
 }

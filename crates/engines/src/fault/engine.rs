@@ -1,9 +1,9 @@
 //! An engine whose sessions have a planted fault; all else is the engine's.
 
-use super::Planted;
 use super::moment::lock;
 use super::session::FaultySession;
 use super::world::World;
+use super::{Planted, Strikes};
 use crate::engine::*;
 use crate::spec::PgLinks;
 use isolde_core::history::TargetInfo;
@@ -24,6 +24,10 @@ impl Faulty {
         let (info, profile) = (told(engine.info(), &planted), engine.profile().clone());
         let file = engine.database_file().map(Path::to_path_buf);
         Faulty { world: Arc::new(World::new(engine, planted)), info, profile, file }
+    }
+
+    pub fn strikes(&self) -> Strikes {
+        self.world.strikes.clone()
     }
 }
 

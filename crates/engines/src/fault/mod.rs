@@ -18,12 +18,11 @@
 //! A new fault is an entry in [`FAULTS`] and a function that says what becomes
 //! of a statement (`moment` has the vocabulary).
 
-mod crash;
 mod dialect;
 mod endings;
 mod engine;
 mod moment;
-mod reads;
+mod outside;
 mod session;
 mod text;
 mod world;
@@ -32,7 +31,10 @@ mod writes;
 use crate::engine::Engine;
 use dialect::{Dialect, Lack, Side};
 use isolde_core::Profile;
+use isolde_core::sql::Kind;
 use moment::{Moment, Next};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a fault spoils, and so what has to look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub struct Fault {
     pub concerns: Concerns,
     side: Side,
     lack: Lack,
+    /// Where it has done its harm; elsewhere it only prepares or tidies up.
+    harms: fn(Kind) -> bool,
     behaviour: fn(&Moment<'_>) -> Option<Next>,
 }
 
@@ -59,19 +63,22 @@ const fn fault(
     lack: Lack,
     behaviour: fn(&Moment<'_>) -> Option<Next>,
 ) -> Fault {
-    Fault { name, about, concerns, side: Side::Plain, lack, behaviour }
+    Fault { name, about, concerns, side: Side::Plain, lack, harms: |_| true, behaviour }
 }
 
 use Concerns::{Reads, Server, Writes};
 
 pub const FAULTS: &[Fault] = &[
-    fault(
-        "weaker-level",
-        Writes,
-        "a transaction runs at the weakest level that the engine has",
-        dialect::one_level,
-        endings::weaker_level,
-    ),
+    Fault {
+        harms: |kind| !kind.ends_transaction(),
+        ..fault(
+            "weaker-level",
+            Writes,
+            "a transaction runs at the weakest level that the engine has",
+            dialect::one_level,
+            endings::weaker_level,
+        )
+    },
     fault(
         "rollback-commits",
         Writes,
@@ -79,13 +86,16 @@ pub const FAULTS: &[Fault] = &[
         dialect::nothing,
         endings::rollback_commits,
     ),
-    fault(
-        "commit-loses-last-write",
-        Writes,
-        "COMMIT keeps all of the transaction but its last write",
-        dialect::savepoints,
-        endings::commit_loses_last_write,
-    ),
+    Fault {
+        harms: |kind| kind == Kind::Commit,
+        ..fault(
+            "commit-loses-last-write",
+            Writes,
+            "COMMIT keeps all of the transaction but its last write",
+            dialect::savepoints,
+            endings::commit_loses_last_write,
+        )
+    },
     fault(
         "statement-dropped",
         Writes,
@@ -119,7 +129,7 @@ pub const FAULTS: &[Fault] = &[
         Writes,
         "a write runs outside of its transaction and is committed at once",
         dialect::nothing,
-        writes::write_outside,
+        outside::write_outside,
     ),
     Fault {
         side: Side::Dirty,
@@ -128,7 +138,7 @@ pub const FAULTS: &[Fault] = &[
             Reads,
             "a SELECT sees what another transaction has not committed",
             dialect::nothing,
-            reads::dirty_read,
+            outside::dirty_read,
         )
     },
     Fault {
@@ -138,7 +148,7 @@ pub const FAULTS: &[Fault] = &[
             Reads,
             "a SELECT sees the rows as they were before the first transaction began",
             dialect::snapshots,
-            reads::stale_read,
+            outside::stale_read,
         )
     },
     fault(
@@ -146,14 +156,14 @@ pub const FAULTS: &[Fault] = &[
         Reads,
         "a SELECT is answered from outside of its transaction",
         dialect::nothing,
-        reads::nonrepeatable_read,
+        outside::nonrepeatable_read,
     ),
     fault(
         "aborted-insert-stays",
         Writes,
         "what a transaction has inserted stays after its ROLLBACK",
         dialect::nothing,
-        endings::aborted_insert_stays,
+        outside::aborted_insert_stays,
     ),
     fault(
         "early-unlock",
@@ -176,7 +186,7 @@ pub const FAULTS: &[Fault] = &[
         dialect::undone_alone,
         writes::error_swallowed,
     ),
-    fault("crash", Server, "the server dies under a write", dialect::nothing, crash::crash),
+    fault("crash", Server, "the server dies under a write", dialect::nothing, endings::crash),
 ];
 
 /// The fault of that name; the error lists those that there are.
@@ -203,9 +213,31 @@ pub struct Planted {
     pub seed: u64,
 }
 
+/// How many statements a planted fault has struck so far. An oracle that saw
+/// nothing has missed nothing if there was nothing to see.
+#[derive(Clone, Default)]
+pub struct Strikes(Arc<AtomicU64>);
+
+impl Strikes {
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 /// The same engine with the fault in its sessions.
 pub fn plant(engine: Box<dyn Engine>, planted: Planted) -> Box<dyn Engine> {
-    Box::new(engine::Faulty::new(engine, planted))
+    plant_counted(engine, planted).0
+}
+
+/// The same, and the count of its strikes.
+pub fn plant_counted(engine: Box<dyn Engine>, planted: Planted) -> (Box<dyn Engine>, Strikes) {
+    let faulty = engine::Faulty::new(engine, planted);
+    let strikes = faulty.strikes();
+    (Box::new(faulty), strikes)
 }
 
 #[cfg(test)]

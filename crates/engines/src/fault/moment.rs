@@ -9,7 +9,7 @@ use super::text;
 use super::world::World;
 use crate::engine::{Outcome, Reply, Session, TxStatus};
 use isolde_core::history::ErrorEffect;
-use isolde_core::sql::{self, Kind};
+use isolde_core::sql::Kind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A connection that more than one session may come to use.
@@ -29,8 +29,12 @@ pub(super) enum Next {
         sql: String,
         then: Then,
     },
-    /// The client's statement as it is, where it belongs.
+    /// The client's statement as it is, now that all is prepared for it.
+    Go,
+    /// The same, because the fault cannot be had here: it has not struck.
     Plain,
+    /// The engine's own answer: there was nothing to spoil.
+    Innocent(Reply),
     Answer(Reply),
 }
 
@@ -52,7 +56,7 @@ pub(super) fn run_all(
     let Some(first) = rest.next() else { return then() };
     let link = Arc::clone(on);
     run(on, first, move |reply| match reply.error() {
-        Some(_) => Next::Answer(reply),
+        Some(_) => Next::Innocent(reply),
         None => run_all(&link, rest.collect(), then),
     })
 }
@@ -157,10 +161,14 @@ impl Moment<'_> {
         self.in_transaction() && text::is_plain_read(self.sql) && self.strikes()
     }
 
+    /// A ROLLBACK after which the session is idle.
+    pub fn is_rollback(&self) -> bool {
+        self.kind == Kind::Rollback && text::is_plain_rollback(self.sql)
+    }
+
     pub fn first_word_is(&self, word: &str) -> bool {
         let text = self.sql.trim_start();
         text.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word))
-            && sql::kind(text) == self.kind
     }
 
     /// Answers with what another connection says; the client's own has not

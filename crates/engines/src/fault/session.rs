@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const FIRST_LOOK: Duration = Duration::from_millis(5);
 /// Whether it waits or works: a statement on another connection that takes
 /// longer than this is cancelled, and the client's runs where it belongs.
-const LONGEST_OUTSIDE: Duration = Duration::from_secs(2);
+const LONGEST_OUTSIDE: Duration = Duration::from_secs(1);
 /// How long a cancelled one may take to end.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
@@ -35,6 +35,9 @@ pub(super) struct FaultySession {
 struct Current {
     sql: String,
     kind: Kind,
+    /// The dice were against it.
+    decided: bool,
+    /// And the fault could be had.
     struck: bool,
     at: At,
 }
@@ -55,8 +58,8 @@ impl FaultySession {
     /// Sends what comes next, or has the answer.
     fn go(&self, next: Next, sql: &str) -> At {
         let (on, text, then) = match next {
-            Next::Answer(reply) => return At::Answered(reply),
-            Next::Plain => (Arc::clone(&self.own), sql.to_string(), None),
+            Next::Answer(reply) | Next::Innocent(reply) => return At::Answered(reply),
+            Next::Go | Next::Plain => (Arc::clone(&self.own), sql.to_string(), None),
             Next::Run { on, sql, then } => (on, sql, Some(then)),
         };
         lock(&on).start(&text);
@@ -77,14 +80,17 @@ impl FaultySession {
 
     /// Follows what the reply did to the transaction.
     fn finish(&mut self, current: Current, reply: Reply) -> Reply {
-        let Current { sql, kind, struck, .. } = current;
+        let Current { sql, kind, decided, struck, .. } = current;
         let before = self.world.slot(self.me, |s| s.status).unwrap_or(TxStatus::Idle);
         let status = reply.tx.unwrap_or_else(|| inferred(kind, before, &reply));
         let error = reply.error();
         let is_busy = error.is_some_and(|e| e.class == ErrorClass::Busy);
         let worked = error.is_none();
+        if struck && !is_busy && (self.world.planted.fault.harms)(kind) {
+            self.world.strikes.add();
+        }
         if is_busy {
-            self.busy = Some((sql.clone(), struck));
+            self.busy = Some((sql.clone(), decided));
         } else if status == TxStatus::Idle {
             self.note = Note::default();
         } else if kind == Kind::Begin && worked {
@@ -146,7 +152,7 @@ impl Session for FaultySession {
         let kind = sql::kind(sql);
         let (status, dead) =
             self.world.slot(self.me, |s| (s.status, s.dead)).unwrap_or((TxStatus::Idle, true));
-        let decided = self.busy.take().filter(|(text, _)| text == sql).map(|(_, struck)| struck);
+        let decided = self.busy.take().filter(|(text, _)| text == sql).map(|(_, yes)| yes);
         if kind == Kind::Begin && status == TxStatus::Idle && !dead {
             self.world.take_snapshot();
         }
@@ -162,13 +168,14 @@ impl Session for FaultySession {
             decided,
         };
         let next = match dead {
-            true => Some(Next::Answer(lost("the server has crashed"))),
+            true => Some(Next::Innocent(lost("the server has crashed"))),
             false => (self.world.planted.fault.behaviour)(&moment),
         };
-        let struck = next.is_some();
+        let decided = next.is_some();
+        let struck = decided && !matches!(next, Some(Next::Innocent(_)));
         self.world.slot(self.me, |slot| slot.out = true);
         let at = self.go(next.unwrap_or(Next::Plain), sql);
-        self.current = Some(Current { sql: sql.into(), kind, struck, at });
+        self.current = Some(Current { sql: sql.into(), kind, decided, struck, at });
     }
 
     fn reply(&mut self, patience: Duration) -> Option<Reply> {
@@ -190,7 +197,11 @@ impl Session for FaultySession {
                 reply = self.watch(&on, since, &mut cancelled);
             }
             match (reply, then) {
-                (Some(reply), Some(then)) => current.at = self.go(then(reply), &current.sql),
+                (Some(reply), Some(then)) => {
+                    let next = then(reply);
+                    current.struck &= !matches!(next, Next::Plain | Next::Innocent(_));
+                    current.at = self.go(next, &current.sql);
+                }
                 (Some(reply), None) => current.at = At::Answered(reply),
                 (None, then) => {
                     current.at = At::Running { on, then, since, cancelled };

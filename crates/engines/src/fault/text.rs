@@ -173,7 +173,7 @@ pub(super) fn is_plain_read(sql: &str) -> bool {
     reads && begins && !all.iter().any(|t| t.is("for") || t.is("lock") || t.is("into"))
 }
 
-/// A ROLLBACK of the whole transaction, after which the session is idle.
+/// Not AND CHAIN, nor the end of a two-phase transaction.
 pub(super) fn is_plain_rollback(sql: &str) -> bool {
     let all = tokens(sql, false);
     all.iter().all(|t| ["rollback", "abort", "work", "transaction"].iter().any(|w| t.is(w)))

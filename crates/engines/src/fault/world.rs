@@ -2,7 +2,7 @@
 //! the dice, and the connections that answer from outside.
 
 use super::moment::{Link, lock};
-use super::{Dialect, Planted, Side};
+use super::{Dialect, Planted, Side, Strikes};
 use crate::engine::*;
 use isolde_core::Level;
 use std::collections::BTreeMap;
@@ -33,6 +33,7 @@ struct Shared {
 
 pub(super) struct World {
     pub planted: Planted,
+    pub strikes: Strikes,
     pub dialect: Dialect,
     /// What a connection outside hears first.
     pub greeting: &'static [&'static str],
@@ -52,6 +53,7 @@ impl World {
         World {
             greeting: dialect.greeting(name, planted.fault.side),
             planted,
+            strikes: Strikes::default(),
             dialect,
             level_texts: levels.iter().flat_map(|l| engine.level_sql(*l)).collect(),
             weakest,
@@ -82,6 +84,10 @@ impl World {
     pub fn others_open(&self, me: u64) -> bool {
         let shared = lock(&self.shared);
         shared.slots.iter().any(|(id, slot)| *id != me && slot.status != TxStatus::Idle)
+    }
+
+    pub fn others_wait(&self, me: u64) -> bool {
+        lock(&self.shared).slots.iter().any(|(id, slot)| *id != me && slot.out)
     }
 
     /// Another session with rows that are not committed, at rest.

@@ -28,7 +28,7 @@ pub(super) fn statement_dropped(m: &Moment<'_>) -> Option<Next> {
     Some(marked(m.own, move || {
         let link = Arc::clone(&own);
         run(&own, sql, move |first| match first.error() {
-            Some(_) => Next::Answer(first),
+            Some(_) => Next::Innocent(first),
             None => run(&link, BACK, move |undone| answer(first, undone)),
         })
     }))
@@ -41,7 +41,7 @@ pub(super) fn update_twice(m: &Moment<'_>) -> Option<Next> {
     let (own, sql, poisons) = (Arc::clone(m.own), m.sql.to_string(), m.world.dialect.poisons());
     Some(run(m.own, m.sql, move |first| {
         if first.error().is_some() {
-            return Next::Answer(first);
+            return Next::Innocent(first);
         }
         let again = second_time(&own, sql, first.clone());
         // Where an error costs more than its statement, the second time must
@@ -75,7 +75,7 @@ pub(super) fn row_skipped(m: &Moment<'_>) -> Option<Next> {
         change.and(&format!("{place} <> ({first})"))
     };
     match dialect {
-        Dialect::Sqlite => Some(skipping(m.own, by_place("rowid"))),
+        Dialect::Sqlite | Dialect::DuckDb => Some(skipping(m.own, by_place("rowid"))),
         Dialect::Postgres => {
             let (own, sql) = (Arc::clone(m.own), by_place("ctid"));
             Some(marked(m.own, move || skipping(&own, sql)))
@@ -87,7 +87,7 @@ pub(super) fn row_skipped(m: &Moment<'_>) -> Option<Next> {
             Some(run(m.own, count, move |counted| match counted_rows(&counted) {
                 Some(n) if n > 0 => run(&own, format!("{sql} limit {}", n - 1), or_plain),
                 Some(_) => Next::Plain,
-                None => Next::Answer(counted),
+                None => or_plain(counted),
             }))
         }
         Dialect::Other => None,
@@ -106,7 +106,8 @@ fn skipping(own: &Link, sql: String) -> Next {
 fn or_plain(reply: Reply) -> Next {
     match reply.error().map(|e| e.class) {
         Some(ErrorClass::Rejected) => Next::Plain,
-        _ => Next::Answer(reply),
+        Some(_) => Next::Innocent(reply),
+        None => Next::Answer(reply),
     }
 }
 
@@ -118,13 +119,6 @@ fn counted_rows(reply: &Reply) -> Option<i64> {
         },
         _ => None,
     }
-}
-
-pub(super) fn write_outside(m: &Moment<'_>) -> Option<Next> {
-    if !m.strikes_write() {
-        return None;
-    }
-    Some(m.answered_by(&m.world.side()?))
 }
 
 pub(super) fn error_swallowed(m: &Moment<'_>) -> Option<Next> {
@@ -142,7 +136,7 @@ pub(super) fn error_swallowed(m: &Moment<'_>) -> Option<Next> {
                     run(&link, BACK, move |undone| answer(Reply::new(done, None), undone))
                 }
                 Some(ErrorEffect::Statement) => Next::Answer(Reply { outcome: done, ..first }),
-                _ => Next::Answer(first),
+                _ => Next::Innocent(first),
             }
         })
     };
@@ -171,15 +165,15 @@ pub(super) fn duplicate_key_accepted(m: &Moment<'_>) -> Option<Next> {
                 let link = Arc::clone(&own);
                 run(&own, sql, move |first| match is_duplicate(&first) {
                     true => run(&link.clone(), BACK, move |_| upsert.run(&link, first, done)),
-                    false => Next::Answer(first),
+                    false => Next::Innocent(first),
                 })
             }));
         }
-        Dialect::Other => return None,
+        Dialect::DuckDb | Dialect::Other => return None,
     };
     Some(run(m.own, m.sql, move |first| match is_duplicate(&first) {
         true => run(&own, replace, move |second| accepted(first, second, done)),
-        false => Next::Answer(first),
+        false => Next::Innocent(first),
     }))
 }
 
