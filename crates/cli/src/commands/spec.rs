@@ -187,6 +187,13 @@ fn show(context: &Context<'_>, ran: &Ran, engine: &str) {
             }
         }
     }
+    for place in &ran.played.left_open {
+        console.note(&format!(
+            "{}: the {place} waited for transactions that the steps had left open; \
+             they were rolled back",
+            ran.name
+        ));
+    }
     // On PostgreSQL such errors are part of many tests; elsewhere they say
     // that the spec is not for this engine.
     if engine != "postgres" {
@@ -215,6 +222,7 @@ fn as_json(ran: &Ran) -> Value {
         "finished": ran.played.finished,
         "output": ran.output,
         "rejected": rejected,
+        "left_open": ran.played.left_open,
     });
     match &ran.verdict {
         Verdict::Printed => {}
