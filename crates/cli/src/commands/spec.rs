@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const DIFF_LINES: usize = 40;
+const SQL_SHOWN: usize = 600;
 
 /// What became of one spec.
 struct Ran {
@@ -204,9 +205,17 @@ fn show(context: &Context<'_>, ran: &Ran, engine: &str) {
                 rejected.place,
                 rejected.line,
                 rejected.message,
-                rejected.sql.replace('\n', "\n    ")
+                shortened(&rejected.sql).replace('\n', "\n    ")
             ));
         }
+    }
+}
+
+/// Enough of a statement to know it again.
+fn shortened(sql: &str) -> String {
+    match sql.char_indices().nth(SQL_SHOWN) {
+        Some((end, _)) => format!("{} …", &sql[..end]),
+        None => sql.into(),
     }
 }
 
