@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
                 }
             },
         }
-        // Comments between keys gather in one block under the header.
+        // Comments between keys gather in one block above the header.
         self.case.notes.append(&mut self.notes);
         self.at += 1;
         Ok(())
