@@ -104,3 +104,19 @@ fn a_wait_that_nobody_can_end_is_cut_short_on_engines_that_would_wait_on() {
     assert!(shown.contains(cancelled), "{shown}{}", text(&output.stderr));
     assert!(shown.ends_with("step c: commit;\n"), "{shown}");
 }
+
+/// The server's own process is the one thing that a spec can take from the next.
+#[test]
+fn a_spec_that_kills_its_server_does_not_take_the_next_one_with_it() {
+    if server("postgres").is_none() {
+        return;
+    }
+    let kills = "session s1\nstep a { copy (select 1) to program \
+                 'kill -9 $(head -n 1 postmaster.pid)'; select pg_sleep(30); }\n";
+    let first = file("kills.spec", kills).display().to_string();
+    let second = file("after.spec", "session s1\nstep b { select 17 as n; }\n");
+    let output = isolde(&["spec", &first, &second.display().to_string()]);
+    let shown = text(&output.stdout);
+    assert!(shown.ends_with("step b: select 17 as n;\n n\n--\n17\n(1 row)\n\n"), "{shown}");
+    assert_eq!(output.status.code(), Some(1), "{shown}{}", text(&output.stderr));
+}

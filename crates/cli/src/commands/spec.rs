@@ -59,7 +59,13 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], on: &str, expected: Option<
                 if !context.json {
                     show(context, &ran, &engine.info().engine);
                 }
+                let broken = !ran.played.finished && engine.control("select 1").is_err();
                 all.push(ran);
+                if broken && engine.revive().is_err() {
+                    context.console.error(&format!("{target} is gone; the rest is not run"));
+                    worst = worst.worse(ExitCode::Unreachable);
+                    break;
+                }
             }
             Err(SpecError::Interrupted) => {
                 worst = worst.worse(ExitCode::Interrupted);
