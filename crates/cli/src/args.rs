@@ -30,7 +30,7 @@ pub enum Via {
     Docker,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ConvertTo {
     /// Isolde's case format.
     Case,

@@ -233,3 +233,59 @@ fn nonsense_is_told_and_never_a_panic() {
     assert!(errors.contains("there is no command .nothing"), "{errors}");
     assert!(errors.contains("`chaos` is not an isolation level"), "{errors}");
 }
+
+#[test]
+fn a_forgotten_semicolon_and_an_early_save_are_met_with_sense() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut terminal = repl_terminal("sqlite", folder.path());
+    terminal.line(".save early.case");
+    terminal.expect("nothing was done yet, so there is nothing to save");
+    terminal.line("select 1");
+    terminal.expect("...>");
+    terminal.line("s2> select 2 as two;");
+    terminal.expect("(the statement without its ; is dropped)");
+    terminal.expect("s2.1  two = 2");
+    // A comparison is no prompt.
+    terminal.line("select 3 as s1 where 5");
+    terminal.expect("...>");
+    terminal.line("  > 4;");
+    terminal.expect("s1 = 3");
+    terminal.expect("s2>");
+    terminal.keys("\x04");
+    assert!(terminal.ends().success());
+}
+
+#[test]
+fn a_server_that_dies_is_said_and_reset_brings_another() {
+    for target in targets().into_iter().filter(|t| *t != "sqlite") {
+        let folder = tempfile::tempdir().unwrap();
+        let mut terminal = repl_terminal(target, folder.path());
+        let process = terminal.id();
+        terminal.line("create table t (v int); insert into t values (1);");
+        terminal.expect("s1.2  1 row changed");
+        terminal.line("begin; update t set v = 2;");
+        terminal.expect("s1.4  1 row changed");
+        terminal.line("s2> update t set v = 3;");
+        terminal.expect("s2.1  waits for s1");
+        signal(server_of(process), libc::SIGKILL);
+        terminal.expect("s2.1  error lost");
+        terminal.expect("the connection is gone; .reset starts over");
+        terminal.line(".reset");
+        terminal.expect("Empty again");
+        terminal.line("select 7 as seven;");
+        terminal.expect("s1.1  seven = 7");
+        terminal.expect("s1>");
+        terminal.keys("\x04");
+        assert!(terminal.ends().success());
+        assert_nothing_left(process);
+    }
+}
+
+/// Servers are the children of one thread of Isolde's.
+fn server_of(process: u32) -> u32 {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
+    let first = |path: std::path::PathBuf| -> Option<u32> {
+        std::fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
+    };
+    threads.map(|t| t.path().join("children")).find_map(first).expect("the server is a child")
+}

@@ -193,6 +193,23 @@ fn malformed_files_end_with_5_and_show_the_place() {
 }
 
 #[test]
+fn a_file_that_is_no_text_is_refused_at_its_byte() {
+    let dir = folder("bytes", &[]);
+    for name in ["b.spec", "b.test", "b.py", "b.case"] {
+        std::fs::write(dir.join(name), b"begin;\nselect '\xff';\n").unwrap();
+        let file = path(&dir, name);
+        let output = match name {
+            "b.spec" => isolde(&["spec", &file]),
+            _ => isolde(&["convert", &file, "--to", "spec"]),
+        };
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{said}");
+        let place = format!("{file}: line 2, column 9: the byte 0xff here is not UTF-8");
+        assert!(said.contains(&place) && said.trim_end().ends_with('^'), "{said}");
+    }
+}
+
+#[test]
 fn scripts_convert_into_each_other() {
     let script = "create table t (a int);\n\nconn_0> begin;\nconn_1> select * from t;\n";
     let dir = folder("convert", &[("bug.txt", script)]);

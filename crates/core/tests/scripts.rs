@@ -116,6 +116,28 @@ fn what_a_format_cannot_say_names_its_line() {
     }
 }
 
+#[test]
+fn a_spec_sets_levels_in_the_words_of_the_cases_engine() {
+    let mysql = CASE
+        .replace("title:", "engines: mariadb, mysql\nlevel: serializable\ntitle:")
+        .replace("s1> begin;", "s1(read committed)> begin;");
+    let written = spec_of_case(&read(&mysql)).unwrap();
+    assert!(written.contains("setup { set session transaction isolation level serializable; }"));
+    assert!(written.contains("{ set transaction isolation level read committed; begin; }"));
+    let other = spec_of_case(&read(&mysql.replace("mariadb, mysql", "postgres"))).unwrap();
+    assert!(other.contains("set session characteristics as transaction isolation level"));
+    assert!(other.contains("{ begin isolation level read committed; }"), "{other}");
+    let again = case_of_spec(&spec::parse(&written).unwrap(), "x", None).unwrap();
+    assert_eq!(again.session_levels.len(), 2);
+}
+
+#[test]
+fn a_permutation_that_is_not_there_is_refused_with_how_many_are() {
+    let parsed = spec::parse("session a\nstep x {select 1}\nsession b\nstep y {select 2}").unwrap();
+    let error = case_of_spec(&parsed, "x", Some(3)).unwrap_err().in_text("session a");
+    assert_eq!(error.message, "there is no permutation 3; there are 2");
+}
+
 /// Pieces that mean something to one of the parsers, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![

@@ -1,5 +1,7 @@
 //! PostgreSQL, and what speaks its protocol.
 
+mod spec_place;
+
 use crate::cockroach;
 use crate::engine::*;
 use crate::install::{self, Install};
@@ -16,11 +18,9 @@ use isolde_core::{Anomaly, Level, Value};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const CONTROL_LIMIT: Duration = Duration::from_secs(60);
-/// Some specs name the database that they run in.
-const SPEC_DATABASE: &str = "isolation_regression";
 
 pub fn profile() -> Profile {
     use Anomaly::*;
@@ -153,6 +153,8 @@ pub struct Postgres {
     /// CockroachDB's own names for the sessions.
     names: Vec<(SessionId, String)>,
     private: Option<Private>,
+    /// Whether the database for specs is there, and ours.
+    made_spec_database: bool,
 }
 
 struct Private {
@@ -241,6 +243,8 @@ fn start_server(
         vec![command]
     };
     let start = |data: &Path, port: u16| -> Command {
+        // A server that cannot read this would say so in its log.
+        let _ = std::fs::write(data.join("postgresql.auto.conf"), CHANGEABLE_SETTINGS);
         let mut command = program(install, &install.server);
         command.arg("-D").arg(data).arg("-p").arg(port.to_string());
         for setting in PRIVATE_SETTINGS {
@@ -267,16 +271,14 @@ fn start_server(
     })
 }
 
-/// Durability off; no autovacuum, whose locks would come and go by the clock;
-/// deadlocks looked for after 1 ms, and told to the client, so that the victim
+/// Durability off; deadlocks looked for after 1 ms, and told to the client, so that the victim
 /// is always the session that closed the circle.
-const PRIVATE_SETTINGS: [(&str, &str); 15] = [
+const PRIVATE_SETTINGS: [(&str, &str); 14] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_directories", ""),
     ("fsync", "off"),
     ("full_page_writes", "off"),
     ("synchronous_commit", "off"),
-    ("autovacuum", "off"),
     ("max_connections", "300"),
     ("shared_buffers", "64MB"),
     ("max_prepared_transactions", "20"),
@@ -288,6 +290,11 @@ const PRIVATE_SETTINGS: [(&str, &str); 15] = [
     ("log_min_error_statement", "panic"),
     ("client_min_messages", "log"),
 ];
+
+/// No autovacuum, whose locks would come and go by the clock. In a file,
+/// because what the command line says cannot be changed while the server runs,
+/// and specs need the default.
+const CHANGEABLE_SETTINGS: &str = "autovacuum = off\n";
 
 impl Postgres {
     #[allow(clippy::too_many_arguments)]
@@ -334,6 +341,7 @@ impl Postgres {
             opened: Vec::new(),
             names: Vec::new(),
             private,
+            made_spec_database: false,
         })
     }
 
@@ -371,34 +379,6 @@ impl Postgres {
             }
         }
         Ok(())
-    }
-
-    /// An empty database with the name that PostgreSQL's own specs rely on.
-    fn fresh_spec_database(&mut self) -> EngineResult<String> {
-        let force = if self.major >= 13 { " with (force)" } else { "" };
-        let drop = format!("drop database if exists {SPEC_DATABASE}{force}");
-        let since = Instant::now();
-        while let Outcome::Error(error) = self.control(&drop)? {
-            // A spec that was given up may have left a prepared transaction.
-            if let Ok(mut door) = self.place.connect(SPEC_DATABASE, &self.profile) {
-                let left = "select 'rollback prepared ' || quote_literal(gid) \
-                            from pg_prepared_xacts where database = current_database()";
-                while let Ok(rollback) = ask_text(&mut door, left) {
-                    run_to_end(&mut door, &rollback, CONTROL_LIMIT)?;
-                }
-            }
-            if since.elapsed() > Duration::from_secs(10) {
-                return Err(EngineError::Refused(format!("{drop}: {error}")));
-            }
-            // Sessions of the spec before this one may still be leaving.
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        match self.control(&format!("create database {SPEC_DATABASE}"))? {
-            Outcome::Error(error) => Err(EngineError::Refused(format!(
-                "cannot create the database {SPEC_DATABASE}: {error}"
-            ))),
-            _ => Ok(SPEC_DATABASE.into()),
-        }
     }
 
     fn probe_sql(&self, sessions: &[SessionId]) -> String {
@@ -552,6 +532,7 @@ impl Engine for Postgres {
         self.place = private_place(server.port);
         private.server = server;
         self.control = control;
+        self.made_spec_database = false;
         self.opened.clear();
         Ok(())
     }
@@ -569,20 +550,7 @@ impl Engine for Postgres {
         if self.flavour == Flavour::Cockroach {
             return Ok(None);
         }
-        let database = match self.private {
-            Some(_) => self.fresh_spec_database()?,
-            None => {
-                // Dropping the public schema took away what everybody may do.
-                let rights = if self.major >= 15 { "usage" } else { "all" };
-                self.control(&format!("grant {rights} on schema public to public"))?;
-                self.database.clone()
-            }
-        };
-        let settings = crate::spec::session_settings(test, self.private.is_some());
-        let links = PgLinks::open(sessions, || {
-            self.place.connect_with(&database, &self.profile, &settings)
-        })?;
-        Ok(Some(links))
+        self.open_spec_links(test, sessions).map(Some)
     }
 
     fn log_tail(&self) -> Option<String> {
@@ -604,6 +572,7 @@ impl Drop for Postgres {
     fn drop(&mut self) {
         let Some(entrance) = self.entrance.clone() else { return };
         let _ = self.forget_prepared();
+        let _ = self.drop_spec_database();
         let entrance = &entrance;
         if let Ok(mut door) = self.place.connect(entrance, &self.profile) {
             let others = format!(

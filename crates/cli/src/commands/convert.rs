@@ -27,7 +27,16 @@ pub fn run(
     let bad = |error: ParseError| {
         Failure::new(ExitCode::BadInput, format!("{}: {error}", path.display()))
     };
-    let case = read(&text, path, from, permutation).map_err(bad)?;
+    let mut case = read(&text, path, from, permutation).map_err(bad)?;
+    if to == ConvertTo::Sql && case.engines.is_empty() {
+        // Neither kind of script can say it, and both are of one family.
+        let engine = match from {
+            ConvertFrom::Spec => Some("postgres"),
+            ConvertFrom::Mtr => Some("mysql"),
+            ConvertFrom::Case | ConvertFrom::Replbug => None,
+        };
+        case.engines.extend(engine.and_then(|e| e.parse().ok()));
+    }
     let written = write(&case, to).map_err(|unsayable| bad(unsayable.in_text(&text)))?;
     match context.json {
         true => context.console.print(&json!({"file": path, "text": written}).to_string()),

@@ -20,12 +20,13 @@ use crate::args::{Args, Command, Via};
 use crate::console::Console;
 use crate::exit_code::{ExitCode, Failure};
 use clap::CommandFactory;
-use isolde_core::Level;
+use isolde_core::{Level, case};
 use isolde_engines::engine::Engine;
 use isolde_engines::install::Cache;
 use isolde_engines::runner::Runner;
 use isolde_engines::target::{Options, Target};
 use isolde_engines::via::Runtime;
+use std::io::Read;
 use std::path::Path;
 
 pub type Outcome = Result<ExitCode, Failure>;
@@ -127,13 +128,12 @@ pub fn read_file(path: &Path) -> Result<String, Failure> {
     let failed = |e: &dyn std::fmt::Display| {
         Failure::new(ExitCode::BadInput, format!("cannot read {}: {e}", path.display()))
     };
+    let mut bytes = Vec::new();
     if path == Path::new("-") {
-        return std::io::read_to_string(std::io::stdin()).map_err(|e| failed(&e));
+        std::io::stdin().read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+    } else {
+        bytes = std::fs::read(path).map_err(|e| failed(&e))?;
     }
-    let bytes = std::fs::read(path).map_err(|e| failed(&e))?;
-    String::from_utf8(bytes).map_err(|e| {
-        let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-        let line = good.iter().filter(|b| **b == b'\n').count() + 1;
-        failed(&format!("line {line} is not UTF-8"))
-    })
+    case::text_of(bytes)
+        .map_err(|error| Failure::new(ExitCode::BadInput, format!("{}: {error}", path.display())))
 }

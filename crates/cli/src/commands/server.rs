@@ -134,4 +134,8 @@ pub fn wait_until_told(context: &Context<'_>) {
     while !interrupt::asked() && !entered.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));
     }
+    if stdin().is_terminal() && interrupt::asked() {
+        // The terminal has shown ^C; what comes next starts a line.
+        eprintln!();
+    }
 }

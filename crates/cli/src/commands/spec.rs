@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const DIFF_LINES: usize = 40;
+const SQL_SHOWN: usize = 600;
 
 /// What became of one spec.
 struct Ran {
@@ -58,7 +59,13 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], on: &str, expected: Option<
                 if !context.json {
                     show(context, &ran, &engine.info().engine);
                 }
+                let broken = !ran.played.finished && engine.control("select 1").is_err();
                 all.push(ran);
+                if broken && engine.revive().is_err() {
+                    context.console.error(&format!("{target} is gone; the rest is not run"));
+                    worst = worst.worse(ExitCode::Unreachable);
+                    break;
+                }
             }
             Err(SpecError::Interrupted) => {
                 worst = worst.worse(ExitCode::Interrupted);
@@ -187,6 +194,13 @@ fn show(context: &Context<'_>, ran: &Ran, engine: &str) {
             }
         }
     }
+    for place in &ran.played.left_open {
+        console.note(&format!(
+            "{}: the {place} waited for transactions that the steps had left open; \
+             they were rolled back",
+            ran.name
+        ));
+    }
     // On PostgreSQL such errors are part of many tests; elsewhere they say
     // that the spec is not for this engine.
     if engine != "postgres" {
@@ -197,9 +211,17 @@ fn show(context: &Context<'_>, ran: &Ran, engine: &str) {
                 rejected.place,
                 rejected.line,
                 rejected.message,
-                rejected.sql.replace('\n', "\n    ")
+                shortened(&rejected.sql).replace('\n', "\n    ")
             ));
         }
+    }
+}
+
+/// Enough of a statement to know it again.
+fn shortened(sql: &str) -> String {
+    match sql.char_indices().nth(SQL_SHOWN) {
+        Some((end, _)) => format!("{} …", &sql[..end]),
+        None => sql.into(),
     }
 }
 
@@ -215,6 +237,7 @@ fn as_json(ran: &Ran) -> Value {
         "finished": ran.played.finished,
         "output": ran.output,
         "rejected": rejected,
+        "left_open": ran.played.left_open,
     });
     match &ran.verdict {
         Verdict::Printed => {}

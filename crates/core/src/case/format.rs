@@ -41,6 +41,8 @@ pub fn format(case: &Case) -> String {
 }
 
 fn header(out: &mut String, case: &Case) {
+    // Above everything: below the header they would belong to what comes next.
+    notes(out, &case.notes);
     line(out, &format!("case: {}", case.id));
     let mut key = |name: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -68,10 +70,6 @@ fn header(out: &mut String, case: &Case) {
                 line(out, &format!("  {text}"));
             }
         }
-    }
-    if !case.notes.is_empty() {
-        out.push('\n');
-        notes(out, &case.notes);
     }
 }
 

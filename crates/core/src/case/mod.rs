@@ -4,6 +4,7 @@
 //! The text form is documented in `docs/case-format.md`; [`parse`] reads it,
 //! [`format`] writes it, and the two round-trip.
 
+mod error;
 mod expect;
 mod format;
 mod parse;
@@ -11,9 +12,10 @@ mod selector;
 #[cfg(test)]
 mod tests;
 
+pub use error::{ParseError, text_of};
 pub use expect::{Claim, Expected, Subject};
 pub use format::format;
-pub use parse::{ParseError, parse};
+pub use parse::parse;
 pub use selector::Selector;
 
 use crate::{Anomaly, Level, sql};

@@ -1,6 +1,7 @@
 //! Reads the text form of a case. Every error names its line and column and
 //! shows the line with a caret under the place.
 
+use super::error::ParseError;
 use super::expect::parse_claim;
 use super::{
     Case, CaseKind, Claim, Condition, Expectation, Expected, Line, Selector, Setup, Statement,
@@ -8,41 +9,12 @@ use super::{
 };
 use crate::{Level, sql};
 use std::collections::BTreeSet;
-use std::fmt;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParseError {
-    pub line: usize,
-    /// Counted in characters from 1.
-    pub column: usize,
-    pub message: String,
-    pub source_line: String,
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gutter = self.line.to_string();
-        let blank = " ".repeat(gutter.len());
-        // Tabs are kept so that the caret stays under the place.
-        let lead: String = self
-            .source_line
-            .chars()
-            .take(self.column - 1)
-            .map(|c| if c == '\t' { '\t' } else { ' ' })
-            .collect();
-        writeln!(f, "line {}, column {}: {}", self.line, self.column, self.message)?;
-        writeln!(f, "{blank} |")?;
-        writeln!(f, "{gutter} | {}", self.source_line)?;
-        write!(f, "{blank} | {lead}^")
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 pub fn parse(text: &str) -> Result<Case, ParseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     Parser {
-        lines: text.lines().collect(),
+        // However often a file went through Windows.
+        lines: text.lines().map(|l| l.trim_end_matches('\r')).collect(),
         at: 0,
         case: Case::default(),
         notes: Vec::new(),
@@ -211,7 +183,7 @@ impl<'a> Parser<'a> {
                 }
             },
         }
-        // Comments between keys gather in one block under the header.
+        // Comments between keys gather in one block above the header.
         self.case.notes.append(&mut self.notes);
         self.at += 1;
         Ok(())

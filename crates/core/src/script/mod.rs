@@ -149,8 +149,9 @@ fn remarks(case: &Case, mark: &str) -> String {
         let on: Vec<String> = expectation.on.iter().map(ToString::to_string).collect();
         let at: Vec<&str> = expectation.levels.iter().map(|l| l.name()).collect();
         let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
+        let on = if on.is_empty() { String::new() } else { format!(" on {}", on.join(", ")) };
         for claim in &expectation.claims {
-            lines.push(format!("expected {}{at}: {claim}", on.join(", ")).replace("  ", " "));
+            lines.push(format!("expected{on}{at}: {claim}"));
         }
     }
     lines.iter().map(|l| format!("{mark} {l}").trim_end().to_string() + "\n").collect()

@@ -5,6 +5,9 @@ use crate::case::{Case, Line, Setup, Statement, Step};
 use crate::spec::{Block, Spec, StepId};
 use crate::sql::{self, Kind};
 
+/// Interleavings are not counted beyond this; there may be billions.
+const MOST_COUNTED: usize = 100_000;
+
 /// `permutation` counts from 1; it may be left out where there is only one.
 pub fn case_of_spec(spec: &Spec, id: &str, permutation: Option<usize>) -> Result<Case, Unsayable> {
     let order = chosen(spec, permutation)?;
@@ -68,12 +71,18 @@ fn chosen(spec: &Spec, permutation: Option<usize>) -> Result<Vec<StepId>, Unsaya
             return Err(Unsayable::at(first, message));
         }
         let order = wanted.checked_sub(1).and_then(|n| spec.interleavings().nth(n));
-        return order.ok_or_else(|| Unsayable::at(first, "there is no such permutation"));
+        return order.ok_or_else(|| {
+            let count = spec.interleavings().take(MOST_COUNTED).count();
+            let more = if count == MOST_COUNTED { "more than " } else { "" };
+            let message = format!("there is no permutation {wanted}; there are {more}{count}");
+            Unsayable::at(first, message)
+        });
     }
     let Some(found) = wanted.checked_sub(1).and_then(|n| spec.permutations.get(n)) else {
         let count = spec.permutations.len();
         let line = spec.permutations[count - 1].line.0;
-        return Err(Unsayable::at(line, format!("there are only {count} permutations")));
+        let message = format!("there is no permutation {wanted}; there are {count}");
+        return Err(Unsayable::at(line, message));
     };
     if found.steps.iter().any(|s| !s.blockers.is_empty()) {
         let message = "a case cannot say what holds back the report of a step, as in `s1(*)`";

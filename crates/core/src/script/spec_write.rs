@@ -1,5 +1,6 @@
 //! A case as a spec with one permutation.
 
+use super::sql_write::{Dialect, dialect, session_level};
 use super::{Unsayable, ended, general_setup, remarks};
 use crate::case::{Case, Line};
 use crate::spec::{self, Block, Permutation, PermutationStep, Spec, SpecSession, SpecStep, StepId};
@@ -24,6 +25,8 @@ pub fn spec_of_case(case: &Case) -> Result<String, Unsayable> {
             spec.teardown = Some(Block { sql: drops + "\n", line: Line(0) });
         }
     }
+    // Specs are PostgreSQL's; the words of others are for cases of theirs.
+    let dialect = dialect(case).unwrap_or(Dialect::Postgres);
     let mut order = Vec::new();
     for name in case.sessions() {
         if name == FINAL && !case.finals.is_empty() {
@@ -31,13 +34,8 @@ pub fn spec_of_case(case: &Case) -> Result<String, Unsayable> {
             return Err(Unsayable::at(line, "a spec needs the session name `final` for itself"));
         }
         let level = case.session_level(name, None);
-        let setup = level.map(|level| {
-            let text = format!(
-                "set session characteristics as transaction isolation level {};",
-                words(level)
-            );
-            Block { sql: text, line: Line(0) }
-        });
+        let setup =
+            level.map(|level| Block { sql: session_level(dialect, level) + ";", line: Line(0) });
         spec.sessions.push(SpecSession {
             name: name.into(),
             setup,
@@ -56,7 +54,12 @@ pub fn spec_of_case(case: &Case) -> Result<String, Unsayable> {
             Some(level) if level_is_unknown(Some(level)) => {
                 return Err(Unsayable::at(step.line.0, "PostgreSQL has no level snapshot"));
             }
-            Some(level) => format!("{} isolation level {}", step.sql, words(level)),
+            Some(level) => match dialect {
+                Dialect::Postgres => format!("{} isolation level {}", step.sql, words(level)),
+                Dialect::Mysql => {
+                    format!("set transaction isolation level {}; {}", words(level), step.sql)
+                }
+            },
             None => step.sql.clone(),
         };
         let session = spec.sessions.iter().position(|s| s.name == step.session).unwrap_or(0);

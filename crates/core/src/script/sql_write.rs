@@ -6,7 +6,7 @@ use crate::Level;
 use crate::case::Case;
 
 #[derive(Clone, Copy)]
-enum Dialect {
+pub(super) enum Dialect {
     Postgres,
     Mysql,
 }
@@ -66,7 +66,7 @@ pub fn write_sql(case: &Case) -> Result<String, Unsayable> {
 const NO_DIALECT: &str = "how a level is set depends on the engine: name one with `engines:`, \
                           such as `engines: postgres`";
 
-fn dialect(case: &Case) -> Option<Dialect> {
+pub(super) fn dialect(case: &Case) -> Option<Dialect> {
     let engine = &case.engines.first()?.engine;
     match engine.split('+').next().unwrap_or(engine) {
         "postgres" | "cockroach" => Some(Dialect::Postgres),
@@ -75,7 +75,7 @@ fn dialect(case: &Case) -> Option<Dialect> {
     }
 }
 
-fn session_level(dialect: Dialect, level: Level) -> String {
+pub(super) fn session_level(dialect: Dialect, level: Level) -> String {
     let level = level.name().to_lowercase();
     match dialect {
         Dialect::Postgres => {

@@ -30,6 +30,8 @@ pub struct Failed {
     pub full: String,
     /// The engine did not understand the statement.
     pub rejected: bool,
+    /// Which statement it was, where that is known.
+    pub statement: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,4 +74,18 @@ pub trait Links {
     /// Called where waiting is all that is left for a session. Connections
     /// that wait by trying again end the statement here, for nobody else can.
     fn give_up_retrying(&mut self, _who: usize) {}
+
+    /// Called where waiting is all that is left for a session and it has taken
+    /// long. True when no session of this run can end the wait; on PostgreSQL
+    /// never, for the original waits on.
+    fn waits_in_vain(&mut self, _who: usize) -> EngineResult<bool> {
+        Ok(false)
+    }
+
+    /// Called while a setup or teardown waits, when no step is under way.
+    /// Connections that know it to wait for a transaction that a session has
+    /// left open may end that; true when they did.
+    fn end_what_was_left_open(&mut self, _who: usize) -> EngineResult<bool> {
+        Ok(false)
+    }
 }

@@ -12,6 +12,7 @@
 //! Against PostgreSQL the output is the original's, byte for byte. Other
 //! engines get the same schedule; their answers are put into the same words.
 
+mod blocks;
 mod link;
 mod pg_link;
 mod pg_message;
@@ -32,11 +33,17 @@ use std::time::Duration;
 /// How long a step may take before it is cancelled, as isolationtester has it.
 const DEFAULT_STEP_LIMIT: Duration = Duration::from_secs(360);
 
+const DEFAULT_LOCK_LIMIT: Duration = Duration::from_secs(5);
+
 pub struct Options {
     /// The name of the test, for the server's list of connections.
     pub test: String,
     /// A step is cancelled after this long, given up after twice as long.
     pub step_limit: Duration,
+    /// The same for a step that waits for a lock which nobody can give up any
+    /// more, on engines other than PostgreSQL. InnoDB would wait 50 seconds for
+    /// a row, a day for a table.
+    pub lock_limit: Duration,
     /// Asked while waiting; true ends the run.
     pub interrupted: fn() -> bool,
 }
@@ -44,9 +51,11 @@ pub struct Options {
 impl Options {
     pub fn new(test: &str) -> Options {
         let seconds = std::env::var("PGISOLATIONTIMEOUT").ok().and_then(|s| s.parse().ok());
+        let given = seconds.map(Duration::from_secs);
         Options {
             test: test.into(),
-            step_limit: seconds.map_or(DEFAULT_STEP_LIMIT, Duration::from_secs),
+            step_limit: given.unwrap_or(DEFAULT_STEP_LIMIT),
+            lock_limit: given.unwrap_or(DEFAULT_LOCK_LIMIT),
             interrupted: || false,
         }
     }
@@ -76,6 +85,9 @@ pub struct Played {
     pub finished: bool,
     /// Each place once, in the order of first appearance.
     pub rejected: Vec<Rejected>,
+    /// The setups and teardowns that had to wait for transactions left open by
+    /// the steps, which were then rolled back. Never on PostgreSQL.
+    pub left_open: Vec<String>,
 }
 
 /// Runs every permutation of a spec on an emptied database. The output goes

@@ -237,7 +237,8 @@ impl PgLink {
     fn lose(&mut self) -> Option<Answer> {
         self.state = State::Idle;
         self.dead = true;
-        Some(Answer::Failed(Failed { line: GONE.into(), full: GONE.into(), rejected: false }))
+        let (line, full) = (GONE.into(), GONE.into());
+        Some(Answer::Failed(Failed { line, full, rejected: false, statement: None }))
     }
 }
 

@@ -49,6 +49,7 @@ impl Report {
             line: format!("{}:  {}", self.severity, self.message),
             full: self.full(query, true),
             rejected: self.code.starts_with("42") || self.code.starts_with("0A"),
+            statement: None,
         }
     }
 

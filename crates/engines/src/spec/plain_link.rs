@@ -5,7 +5,7 @@
 //! answer "busy" instead of waiting have the statement tried again.
 
 use super::link::{Answer, Failed, Links, Notification};
-use crate::engine::{Engine, EngineResult, Outcome, Reply, Session, WaitState};
+use crate::engine::{Engine, EngineResult, Outcome, Reply, Session, WaitState, run_to_end};
 use isolde_core::Value;
 use isolde_core::history::{DbError, ErrorClass};
 use isolde_core::profile::Waiting;
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 /// Without any lock view, a statement that takes longer counts as waiting.
 const BLIND_PATIENCE: Duration = Duration::from_millis(500);
 
+const ROLLBACK_LIMIT: Duration = Duration::from_secs(10);
+
 struct PlainLink {
     session: Box<dyn Session>,
     /// What is left of the step, the statement in flight first.
@@ -26,6 +28,8 @@ struct PlainLink {
     refused: Option<DbError>,
     answers: VecDeque<Answer>,
     since: Instant,
+    /// What this statement waits for is no transaction of the spec.
+    others_rolled_back: bool,
 }
 
 pub struct PlainLinks<'a> {
@@ -45,6 +49,7 @@ impl<'a> PlainLinks<'a> {
                 refused: None,
                 answers: VecDeque::new(),
                 since: Instant::now(),
+                others_rolled_back: false,
             });
         }
         let waiting = engine.profile().waiting;
@@ -87,9 +92,10 @@ impl PlainLink {
             self.refused = Some(error.clone());
             return;
         }
-        self.statements.pop_front();
-        let answer = answer(reply.outcome);
-        if matches!(answer, Answer::Failed(_)) {
+        let statement = self.statements.pop_front();
+        let mut answer = answer(reply.outcome);
+        if let Answer::Failed(failed) = &mut answer {
+            failed.statement = statement;
             self.statements.clear();
         }
         self.answers.push_back(answer);
@@ -106,6 +112,7 @@ impl Links for PlainLinks<'_> {
         let link = &mut self.links[who];
         link.statements = sql::split(sql).statements.into_iter().map(|(_, s)| s).collect();
         link.since = Instant::now();
+        link.others_rolled_back = false;
         if link.statements.is_empty() {
             link.answers.push_back(Answer::Empty);
         }
@@ -171,6 +178,43 @@ impl Links for PlainLinks<'_> {
             link.answers.push_back(answer(Outcome::Error(error)));
         }
     }
+
+    fn waits_in_vain(&mut self, who: usize) -> EngineResult<bool> {
+        for other in 1..self.links.len() {
+            if self.links[other].in_flight && !self.is_blocked(other)? {
+                return Ok(false);
+            }
+        }
+        self.is_blocked(who)
+    }
+
+    /// PostgreSQL gives up the locks of a failed transaction, where these
+    /// engines keep them, so that a spec's teardown would wait for ever.
+    fn end_what_was_left_open(&mut self, who: usize) -> EngineResult<bool> {
+        if !self.is_blocked(who)? {
+            return Ok(false);
+        }
+        if self.links[who].others_rolled_back {
+            // Nobody of this run is left who could be waited for.
+            match self.waiting {
+                Waiting::Retry => self.give_up_retrying(who),
+                _ => self.cancel(who)?,
+            }
+            return Ok(false);
+        }
+        self.links[who].others_rolled_back = true;
+        self.roll_back_others(who);
+        Ok(true)
+    }
+}
+
+impl PlainLinks<'_> {
+    /// Whatever a session does not have open, it is glad to roll back.
+    fn roll_back_others(&mut self, who: usize) {
+        for (_, link) in self.links.iter_mut().enumerate().filter(|(i, _)| *i != who) {
+            let _ = run_to_end(link.session.as_mut(), "rollback", ROLLBACK_LIMIT);
+        }
+    }
 }
 
 fn answer(outcome: Outcome) -> Answer {
@@ -183,7 +227,7 @@ fn answer(outcome: Outcome) -> Answer {
         Outcome::Error(error) => {
             let line = format!("ERROR:  {}", error.message);
             let rejected = error.class == ErrorClass::Rejected;
-            Answer::Failed(Failed { full: format!("{line}\n"), line, rejected })
+            Answer::Failed(Failed { full: format!("{line}\n"), line, rejected, statement: None })
         }
     }
 }

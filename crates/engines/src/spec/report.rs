@@ -63,7 +63,7 @@ impl Run<'_> {
             self.played.rejected.push(Rejected {
                 place: place.into(),
                 line,
-                sql: sql.trim().into(),
+                sql: failed.statement.as_deref().unwrap_or(sql).trim().into(),
                 message: failed.line.clone(),
             });
         }

@@ -6,17 +6,16 @@
 //! order in which it began to; annotations hold a step's report back until
 //! what they name has happened.
 
-use super::link::{Answer, Links};
-use super::table::print_table;
+use super::link::Links;
 use super::{Options, Played, SpecError};
-use isolde_core::spec::{Block, Blocker, PermutationStep, Spec};
+use isolde_core::spec::{Blocker, PermutationStep, Spec};
 use std::time::{Duration, Instant};
 
 /// How often the server is asked whether a step waits for a lock.
-const ASK_EVERY: Duration = Duration::from_millis(10);
+pub(super) const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// Why a run ends before its time.
-enum Stop {
+pub(super) enum Stop {
     /// The original would exit here; its last words are in the output.
     Exit,
     Error(SpecError),
@@ -38,7 +37,7 @@ struct Active<'a> {
 pub(super) struct Run<'a> {
     pub(super) links: &'a mut dyn Links,
     pub(super) spec: &'a Spec,
-    options: &'a Options,
+    pub(super) options: &'a Options,
     out: &'a mut dyn FnMut(&str),
     pub(super) played: Played,
     /// By session.
@@ -154,53 +153,6 @@ impl<'a> Run<'a> {
         if let Some(teardown) = &spec.teardown {
             self.block(0, teardown, "teardown")?;
         }
-        Ok(())
-    }
-
-    /// A setup or teardown, whose last result counts. False when it failed.
-    fn block(&mut self, who: usize, block: &Block, place: &str) -> Result<bool, Stop> {
-        let mut errors = String::new();
-        let mut last = None;
-        if let Err(why) = self.links.send(who, &block.sql) {
-            self.print(&format!("{place} failed: {why}"));
-            return Ok(false);
-        }
-        self.wait_to_end(who)?;
-        while let Some(answer) = self.links.next_answer(who) {
-            self.show_notices(who);
-            if let Answer::Failed(failed) = &answer {
-                errors.push_str(&failed.full);
-                self.note_rejection(failed, place, block.line.0, &block.sql);
-            }
-            last = Some(answer);
-        }
-        self.show_notices(who);
-        match last {
-            Some(Answer::Table { columns, rows }) => {
-                self.print(&print_table(&columns, &rows));
-                Ok(true)
-            }
-            Some(Answer::Done) => Ok(true),
-            _ => {
-                self.print(&format!("{place} failed: {errors}"));
-                Ok(false)
-            }
-        }
-    }
-
-    /// Setups and teardowns have no time-out of their own.
-    fn wait_to_end(&mut self, who: usize) -> Result<(), Stop> {
-        while self.links.is_busy(who) {
-            self.show_notices(who);
-            self.check_interrupt()?;
-            match self.links.wait(who, ASK_EVERY) {
-                Ok(true) => {}
-                Ok(false) => self.links.give_up_retrying(who),
-                // The answer will say that the connection is gone.
-                Err(_) => break,
-            }
-        }
-        self.show_notices(who);
         Ok(())
     }
 
@@ -344,7 +296,11 @@ impl<'a> Run<'a> {
                 return Ok(true);
             }
             let waited = since.elapsed();
-            if waited > self.options.step_limit && !cancelled {
+            let limit = match !may_block && waited > self.options.lock_limit {
+                true if self.links.waits_in_vain(who)? => self.options.lock_limit,
+                _ => self.options.step_limit,
+            };
+            if waited > limit && !cancelled {
                 self.links.cancel(who)?;
                 let seconds = waited.as_secs();
                 let text =
@@ -380,7 +336,7 @@ impl<'a> Run<'a> {
         )
     }
 
-    fn check_interrupt(&self) -> Result<(), Stop> {
+    pub(super) fn check_interrupt(&self) -> Result<(), Stop> {
         match (self.options.interrupted)() {
             true => Err(Stop::Error(SpecError::Interrupted)),
             false => Ok(()),

@@ -229,6 +229,9 @@ impl Repl<'_> {
         let info = lab.engine().info();
         let on = format!("{} {}", info.engine, info.version);
         let mut case: Case = lab.case().clone();
+        if case.steps.is_empty() {
+            return self.wrong("nothing was done yet, so there is nothing to save");
+        }
         if case.about.is_empty() {
             case.about = format!("Recorded by isolde repl on {on}.");
         }

@@ -67,6 +67,16 @@ pub fn read(text: &str) -> Input {
     }
 }
 
+/// Whether a line starts with a session's prompt and not with a comparison: a
+/// session that is there, or a name such as `s2`, and a blank behind its `>`.
+pub fn is_addressed(line: &str, sessions: &[String]) -> bool {
+    let Some(prompt) = prompt(line) else { return false };
+    let number = prompt.session.strip_prefix(['s', 'S']).unwrap_or_default();
+    let usual = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+    let known = usual || sessions.iter().any(|s| s == prompt.session);
+    known && line[..prompt.end].ends_with('>') && line[prompt.end..].starts_with(' ')
+}
+
 struct Prompt<'a> {
     session: &'a str,
     level: Option<&'a str>,
@@ -103,6 +113,17 @@ mod tests {
             session: session.map(String::from),
             level,
             statements: sql.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    #[test]
+    fn a_line_for_a_session_is_told_from_a_comparison() {
+        let there = ["writer".to_string()];
+        for line in ["s2> commit;", "  s12> begin;", "writer> begin;", "s1*> select 1;"] {
+            assert!(is_addressed(line, &there), "{line}");
+        }
+        for line in ["a> 5;", "s2>5;", "reader> 1;", "s> 1;", "s2: x", "and s2> 1", ""] {
+            assert!(!is_addressed(line, &there), "{line}");
         }
     }
 

@@ -107,8 +107,13 @@ impl<'a> Repl<'a> {
     /// as it is complete.
     fn take_line(&mut self, text: &mut String, line: &str) -> Flow {
         // Who forgot a ; and types .help should get help, not more SQL.
+        // The same for a line that goes to a session.
         let command = line.strip_prefix('.').is_some_and(|l| l.starts_with(char::is_alphabetic));
-        if command && !text.is_empty() {
+        let addressed = !text.is_empty() && {
+            let there: Vec<String> = self.lab().sessions().into_iter().map(|s| s.name).collect();
+            line::is_addressed(line, &there)
+        };
+        if (command || addressed) && !text.is_empty() {
             self.say("(the statement without its ; is dropped)");
             text.clear();
         }
