@@ -9,7 +9,7 @@ use std::fmt::Write;
 struct OnTarget {
     engine: String,
     version: String,
-    shows: Vec<Level>,
+    shows: Vec<(Level, Verdict)>,
     recorded: usize,
     refused: usize,
     judged: bool,
@@ -36,8 +36,8 @@ fn by_target(seen: &[Seen]) -> Vec<OnTarget> {
         target.recorded += 1;
         target.refused += usize::from(one.verdict == Verdict::Refused);
         target.judged |= one.verdict != Verdict::Unjudged;
-        if one.verdict == Verdict::Shows {
-            target.shows.push(one.level);
+        if one.verdict.shows() {
+            target.shows.push((one.level, one.verdict));
         }
     }
     targets
@@ -45,13 +45,18 @@ fn by_target(seen: &[Seen]) -> Vec<OnTarget> {
 
 impl OnTarget {
     fn cell(&self) -> String {
-        let levels: Vec<&str> = self.shows.iter().map(|l| l.short()).collect();
+        let name = |(level, verdict): &(Level, Verdict)| match verdict {
+            Verdict::Sometimes => format!("{} sometimes", level.short()),
+            _ => level.short().to_string(),
+        };
+        let levels: Vec<String> = self.shows.iter().map(name).collect();
+        let always = self.shows.iter().all(|(_, v)| *v == Verdict::Shows);
         match levels.len() {
             _ if self.refused == self.recorded => "refused".into(),
             _ if !self.judged => "recorded".into(),
             0 => "not seen".into(),
-            1 if self.recorded == 1 => levels[0].into(),
-            n if n == self.recorded => "all levels".into(),
+            1 if self.recorded == 1 => levels[0].clone(),
+            n if n == self.recorded && always => "all levels".into(),
             _ => levels.join(" "),
         }
     }
@@ -94,7 +99,7 @@ pub fn where_it_shows(seen: &[Seen]) -> String {
 
 /// `97 bugs and 30 scenarios; 40 of the bugs show here`.
 pub fn count(entries: &[Entry]) -> String {
-    let shows = |e: &&Entry| e.seen().iter().any(|s| s.verdict == Verdict::Shows);
+    let shows = |e: &&Entry| e.seen().iter().any(|s| s.verdict.shows());
     let (scenarios, bugs): (Vec<&Entry>, Vec<&Entry>) =
         entries.iter().partition(|e| e.kind_name() == "scenario");
     format!(

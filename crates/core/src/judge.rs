@@ -18,11 +18,22 @@ pub struct Mismatch {
 pub fn mismatches(case: &Case, history: &History) -> Vec<Mismatch> {
     case.expectations_for(&history.on.engine, &history.on.version, history.level)
         .into_iter()
-        .filter_map(|claim| {
-            let observed = holds(claim, case, history).err()?;
-            Some(Mismatch { claim: claim.clone(), observed })
-        })
+        .flat_map(|block| nearest(&block.outcomes(), |claims| unmet(claims, case, history)))
         .collect()
+}
+
+fn unmet(claims: &[Claim], case: &Case, history: &History) -> Vec<Mismatch> {
+    let failed = |claim: &Claim| {
+        let observed = holds(claim, case, history).err()?;
+        Some(Mismatch { claim: claim.clone(), observed })
+    };
+    claims.iter().filter_map(failed).collect()
+}
+
+/// What a run lacks to be the outcome that it is nearest to: nothing when it
+/// is one of them.
+pub fn nearest<T>(outcomes: &[&[Claim]], lacks: impl Fn(&[Claim]) -> Vec<T>) -> Vec<T> {
+    outcomes.iter().map(|claims| lacks(claims)).min_by_key(Vec::len).unwrap_or_default()
 }
 
 /// Whether the anomaly that the case is about happened: all claims of one of

@@ -155,6 +155,7 @@ prop_compose! {
             on: expect_on,
             levels: expect_at,
             claims,
+            or: Vec::new(),
             notes: Vec::new(),
             line: Default::default(),
         });

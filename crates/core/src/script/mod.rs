@@ -149,8 +149,11 @@ fn remarks(case: &Case, mark: &str) -> String {
         let on: Vec<String> = expectation.on.iter().map(ToString::to_string).collect();
         let at: Vec<&str> = expectation.levels.iter().map(|l| l.name()).collect();
         let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
-        for claim in &expectation.claims {
-            lines.push(format!("expected {}{at}: {claim}", on.join(", ")).replace("  ", " "));
+        for (i, claims) in expectation.outcomes().into_iter().enumerate() {
+            let word = if i == 0 { "expected" } else { "or" };
+            for claim in claims {
+                lines.push(format!("{word} {}{at}: {claim}", on.join(", ")).replace("  ", " "));
+            }
         }
     }
     lines.iter().map(|l| format!("{mark} {l}").trim_end().to_string() + "\n").collect()
