@@ -89,7 +89,9 @@ impl<'a> Tester<'a> {
             Ok(own) => self.own = Some(own),
             Err(failure) if failure.code == ExitCode::Interrupted => return Err(failure),
             Err(failure) => {
-                let text = format!("{} skipped on {}: {}", case.id, self.target, failure.message);
+                // The rest of it is the log of a server that did not start.
+                let why = failure.message.lines().next().unwrap_or_default();
+                let text = format!("{} skipped on {}: {why}", case.id, self.target);
                 self.context.console.note(&text);
             }
         }
