@@ -145,6 +145,24 @@ fn outcomes_that_an_engine_leaves_open_are_all_as_recorded() {
 }
 
 #[test]
+fn recording_often_finds_every_outcome_of_what_varies() {
+    let coin = CASE.replace("random() as r", "abs(random() % 2) as r");
+    let folder = Folder::with("coin", &coin);
+    let record = |often: &str| {
+        isolde(&["test", "--on", "sqlite", "--record", "--repeat", often, "--cases", folder.path()])
+    };
+    // Forty equal tosses are less likely than a broken machine.
+    assert!(record("40").status.success());
+    let recorded = folder.case();
+    assert_eq!(recorded.matches("\nor:\n").count(), 1, "{recorded}");
+    assert!(recorded.contains("  s2.4 rows (0)\n") && recorded.contains("  s2.4 rows (1)\n"));
+    for _ in 0..3 {
+        assert!(isolde(&["test", "--on", "sqlite", "--cases", folder.path()]).status.success());
+    }
+    assert!(stdout(&record("3")).contains("0 files changed"));
+}
+
+#[test]
 fn a_case_with_server_options_is_refused_where_nobody_can_set_them() {
     let text = CASE.replace("kind: scenario\n", "kind: scenario\nserver options: --x=1\n");
     let folder = Folder::with("options", &text);

@@ -187,7 +187,6 @@ mod tests {
             level: Level::Serializable,
             verdict: Verdict::NotSeen,
             differences: Some(vec![difference]),
-            claims: Vec::new(),
         };
         let info =
             TargetInfo { engine: "sqlite".into(), version: "3".into(), ..Default::default() };
