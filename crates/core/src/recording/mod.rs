@@ -179,7 +179,7 @@ fn from_outcome(case: &Case, recorded: &[Claim], history: &History) -> Vec<Diffe
     for claim in claims_of(case, history) {
         let Subject::Step { session, nth } = &claim.subject else { continue };
         let new = match claim.expected {
-            Expected::Waits => !implied(&claim, recorded),
+            Expected::Waits | Expected::Contains(_) => !implied(&claim, recorded),
             // A step with another outcome is reported above.
             Expected::Error(_) => !recorded
                 .iter()
@@ -189,6 +189,7 @@ fn from_outcome(case: &Case, recorded: &[Claim], history: &History) -> Vec<Diffe
         if new && let Some(step) = case.step_of_label(session, *nth) {
             let expected = match claim.expected {
                 Expected::Waits => format!("{} does not wait", claim.subject),
+                Expected::Contains(_) => format!("not {claim}"),
                 _ => format!("{} ok", claim.subject),
             };
             found.push(Difference { expected, observed: transcript::summary(history, step) });
@@ -224,6 +225,10 @@ fn implied(claim: &Claim, recorded: &[Claim]) -> bool {
         Expected::Has(wanted) => about.any(|e| {
             let equals = |row: &Row| compare_rows(row, wanted) == Ordering::Equal;
             matches!(e, Expected::Rows(rows) if rows.iter().any(equals))
+        }),
+        Expected::Contains(text) => about.any(|e| match e {
+            Expected::Rows(rows) => judge::contains(rows, text),
+            other => *other == claim.expected,
         }),
         Expected::Counts(n) => about.any(|e| match e {
             Expected::Rows(rows) => rows.len() as u64 == *n,

@@ -3,6 +3,7 @@
 use super::{Outcomes, text};
 use crate::case::{Case, Claim, Expected, Subject};
 use crate::history::{History, TxEnd, What};
+use crate::judge;
 use crate::sql::Kind;
 use crate::value::{Row, Value, compare_rows};
 
@@ -34,6 +35,13 @@ pub fn claims_of(case: &Case, history: &History) -> Vec<Claim> {
                 claim(Expected::Ok);
             }
             _ => {}
+        }
+    }
+    // A text too long to record is looked through for what the case asks.
+    let asked = case.when_it_shows().iter().flat_map(|c| &c.claims);
+    for claim in asked.filter(|c| matches!(c.expected, Expected::Contains(_))) {
+        if !claims.contains(claim) && judge::holds(claim, case, history).is_ok() {
+            claims.push(claim.clone());
         }
     }
     for session in case.sessions() {

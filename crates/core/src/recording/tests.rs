@@ -67,6 +67,8 @@ fn a_condition_is_judged_on_what_was_recorded() {
         ("s1.2 has (2, 'b')", true),
         ("s1.2 counts 3", false),
         ("s1.2 counts 2", true),
+        ("s1.2 contains 'b'", true),
+        ("s1.2 contains 'c'", false),
         ("s1.2 ok", true),
         ("s2.2 ok", false),
         ("s2.2 error", true),

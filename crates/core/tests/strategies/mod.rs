@@ -41,6 +41,7 @@ pub fn claim() -> impl Strategy<Value = Claim> {
             rows().prop_map(Expected::Rows),
             any::<u64>().prop_map(Expected::Counts),
             proptest::collection::vec(value(), 1..4).prop_map(Expected::Has),
+            "[ -~]{1,12}".prop_map(Expected::Contains),
         ]
     };
     let step = prop_oneof![
