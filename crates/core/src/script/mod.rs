@@ -144,6 +144,9 @@ fn remarks(case: &Case, mark: &str) -> String {
         false => format!("{}: {}", case.id, case.title),
     }];
     lines.extend(case.link.clone());
+    if !case.server_options.is_empty() {
+        lines.push(format!("needs a server started with {}", case.server_options.join(" ")));
+    }
     lines.extend(case.about.lines().map(str::to_string));
     for expectation in &case.expectations {
         let on: Vec<String> = expectation.on.iter().map(ToString::to_string).collect();
