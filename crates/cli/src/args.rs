@@ -121,6 +121,10 @@ pub enum Command {
         /// Write what happens into the case files instead of comparing.
         #[arg(long)]
         record: bool,
+        /// Record each case at least so many times, to find what varies.
+        #[arg(long, value_name = "N", requires = "record",
+              value_parser = clap::value_parser!(u32).range(1..=10000))]
+        repeat: Option<u32>,
         /// Write the results as JUnit XML as well.
         #[arg(long, value_name = "FILE")]
         junit: Option<PathBuf>,

@@ -9,7 +9,7 @@ use std::fmt::Write;
 struct OnTarget {
     engine: String,
     version: String,
-    shows: Vec<Level>,
+    shows: Vec<(Level, Verdict)>,
     recorded: usize,
     refused: usize,
     judged: bool,
@@ -36,22 +36,39 @@ fn by_target(seen: &[Seen]) -> Vec<OnTarget> {
         target.recorded += 1;
         target.refused += usize::from(one.verdict == Verdict::Refused);
         target.judged |= one.verdict != Verdict::Unjudged;
-        if one.verdict == Verdict::Shows {
-            target.shows.push(one.level);
+        if one.verdict.shows() {
+            target.shows.push((one.level, one.verdict));
         }
     }
     targets
 }
 
 impl OnTarget {
+    fn plain(&self) -> &str {
+        self.engine.split('+').next().unwrap_or(&self.engine)
+    }
+
+    /// `10.11.19`, or `10.11.19 +snapshot` in a mode.
+    fn version_and_mode(&self) -> String {
+        match self.engine.split_once('+') {
+            Some((_, mode)) => format!("{} +{mode}", self.version),
+            None => self.version.clone(),
+        }
+    }
+
     fn cell(&self) -> String {
-        let levels: Vec<&str> = self.shows.iter().map(|l| l.short()).collect();
+        let name = |(level, verdict): &(Level, Verdict)| match verdict {
+            Verdict::Sometimes => format!("{} sometimes", level.short()),
+            _ => level.short().to_string(),
+        };
+        let levels: Vec<String> = self.shows.iter().map(name).collect();
+        let always = self.shows.iter().all(|(_, v)| *v == Verdict::Shows);
         match levels.len() {
             _ if self.refused == self.recorded => "refused".into(),
             _ if !self.judged => "recorded".into(),
             0 => "not seen".into(),
-            1 if self.recorded == 1 => levels[0].into(),
-            n if n == self.recorded => "all levels".into(),
+            1 if self.recorded == 1 => levels[0].clone(),
+            n if n == self.recorded && always => "all levels".into(),
             _ => levels.join(" "),
         }
     }
@@ -94,7 +111,7 @@ pub fn where_it_shows(seen: &[Seen]) -> String {
 
 /// `97 bugs and 30 scenarios; 40 of the bugs show here`.
 pub fn count(entries: &[Entry]) -> String {
-    let shows = |e: &&Entry| e.seen().iter().any(|s| s.verdict == Verdict::Shows);
+    let shows = |e: &&Entry| e.seen().iter().any(|s| s.verdict.shows());
     let (scenarios, bugs): (Vec<&Entry>, Vec<&Entry>) =
         entries.iter().partition(|e| e.kind_name() == "scenario");
     format!(
@@ -112,10 +129,15 @@ pub fn markdown(entries: &[Entry]) -> String {
 This page is made from the library in `cases/` by `isolde list --markdown`; do not edit it.
 Every cell was recorded by running the case (`isolde test --record`), with the level set in each
 session before it began. A cell lists the levels at which the bug shows: RU READ UNCOMMITTED, RC
-READ COMMITTED, RR REPEATABLE READ, SI SNAPSHOT, SER SERIALIZABLE. *Not seen* means that the
-steps ran and the bug did not show; *refused*, that the server does not accept the setup (an
-older version, or an option of debug builds); *recorded*, that the case does not say what showing
-means; an empty cell, that the case is not meant for that engine.
+READ COMMITTED, RR REPEATABLE READ, SI SNAPSHOT, SER SERIALIZABLE; *sometimes* means that the
+engine leaves it open. *Not seen* means that the steps ran and the bug did not show; *refused*,
+that the server does not accept the setup (an older version, or an option of debug builds);
+*recorded*, that the case does not say what showing means; an empty cell, that the case is not
+meant for that engine. A cell stands for all versions and modes that the list above its table
+names, unless it names some.
+
+A case marked *(rebuilt)* is of a paper whose figure prints no steps to copy, or not all of them;
+`rebuilt:` in its file says from what it was made.
 
 The kinds are `bug`, `fixed` (in a release, says the report), `documented` (the manual allows
 it), `disputed` (the maintainers see it otherwise, or nobody has confirmed it) and `scenario`.
@@ -132,16 +154,26 @@ it), `disputed` (the maintainers see it otherwise, or nobody has confirmed it) a
     out
 }
 
+/// A column an engine: its versions and modes share it, since they mostly
+/// showed the same, and a column each would be more than a page has room for.
 fn section(out: &mut String, group: &str, entries: &[&Entry]) {
     let targets: Vec<Vec<OnTarget>> = entries.iter().map(|e| by_target(&e.seen())).collect();
-    let mut columns: Vec<(String, String)> =
-        targets.iter().flatten().map(|t| (t.engine.clone(), t.version.clone())).collect();
-    let number = |v: &str| -> Vec<u64> { v.split('.').map(|p| p.parse().unwrap_or(0)).collect() };
-    columns.sort_by_key(|(engine, version)| (engine.clone(), number(version)));
+    let mut all: Vec<(&str, String)> =
+        targets.iter().flatten().map(|t| (t.plain(), t.version_and_mode())).collect();
+    all.sort_by_key(|(engine, version)| (engine.to_string(), version_order(version)));
+    all.dedup();
+    let mut columns: Vec<&str> = all.iter().map(|(engine, _)| *engine).collect();
     columns.dedup();
-    let _ = write!(out, "\n## {group}\n\n| case | kind | what |");
-    for (engine, version) in &columns {
-        let _ = write!(out, " {engine} {version} |");
+    let _ = write!(out, "\n## {group}\n\n");
+    let versions = |engine: &str| -> Vec<&str> {
+        all.iter().filter(|(e, _)| *e == engine).map(|(_, v)| v.as_str()).collect()
+    };
+    for engine in &columns {
+        let _ = writeln!(out, "- {engine}: {}", versions(engine).join(", "));
+    }
+    let _ = write!(out, "\n| case | kind | what |");
+    for engine in &columns {
+        let _ = write!(out, " {engine} |");
     }
     let _ = writeln!(out, "\n|---|---|---|{}", "---|".repeat(columns.len()));
     for (entry, targets) in entries.iter().zip(&targets) {
@@ -150,14 +182,46 @@ fn section(out: &mut String, group: &str, entries: &[&Entry]) {
             Some(link) => format!("[{name}]({link})"),
             None => name.to_string(),
         };
-        let title = entry.case.title.replace('|', "\\|");
+        let mut title = entry.case.title.replace('|', "\\|");
+        if entry.case.rebuilt.is_some() {
+            title.push_str(" *(rebuilt)*");
+        }
         let _ = write!(out, "| {name} | {} | {title} |", entry.kind_name());
-        for (engine, version) in &columns {
-            let found = targets.iter().find(|t| t.engine == *engine && t.version == *version);
-            let _ = write!(out, " {} |", found.map(OnTarget::cell).unwrap_or_default());
+        for engine in &columns {
+            let mine: Vec<&OnTarget> = targets.iter().filter(|t| t.plain() == *engine).collect();
+            let _ = write!(out, " {} |", shared_cell(&mine, versions(engine).len()));
         }
         out.push('\n');
     }
+}
+
+/// What the versions of an engine showed, named only where they differ or
+/// where not all of them were tried.
+fn shared_cell(targets: &[&OnTarget], versions: usize) -> String {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for target in targets {
+        let cell = target.cell();
+        match groups.iter_mut().find(|(c, _)| *c == cell) {
+            Some((_, names)) => names.push(target.version_and_mode()),
+            None => groups.push((cell, vec![target.version_and_mode()])),
+        }
+    }
+    if let [(cell, names)] = groups.as_slice()
+        && names.len() == versions
+    {
+        return cell.clone();
+    }
+    for (_, names) in &mut groups {
+        names.sort_by_key(|name| version_order(name));
+    }
+    let text = |(cell, names): &(String, Vec<String>)| format!("{cell}: {}", names.join(", "));
+    groups.iter().map(text).collect::<Vec<_>>().join("<br>")
+}
+
+/// Plain versions before modes, numbers as numbers.
+fn version_order(text: &str) -> (String, Vec<u64>) {
+    let (version, mode) = text.split_once(' ').unwrap_or((text, ""));
+    (mode.into(), version.split('.').map(|p| p.parse().unwrap_or(0)).collect())
 }
 
 #[cfg(test)]
@@ -166,6 +230,27 @@ mod tests {
 
     fn seen(version: &str, level: Level, verdict: Verdict) -> Seen {
         Seen { engine: "mysql".into(), version: version.into(), level, verdict }
+    }
+
+    #[test]
+    fn versions_of_an_engine_share_a_cell_and_are_named_where_they_differ() {
+        use Verdict::{NotSeen, Shows, Sometimes};
+        let rc = Level::ReadCommitted;
+        let mut all = vec![seen("5.7.19", rc, Shows), seen("10.2.1", rc, Shows)];
+        let cell = |all: &[Seen], versions| {
+            let targets = by_target(all);
+            shared_cell(&targets.iter().collect::<Vec<_>>(), versions)
+        };
+        assert_eq!(cell(&all, 2), "RC");
+        assert_eq!(cell(&all, 3), "RC: 5.7.19, 10.2.1");
+        all.push(seen("9.7.4", rc, NotSeen));
+        let engine = "mysql+x".to_string();
+        all.push(Seen { engine, ..seen("9.7.4", rc, Sometimes) });
+        assert_eq!(
+            cell(&all, 4),
+            "RC: 5.7.19, 10.2.1<br>not seen: 9.7.4<br>RC sometimes: 9.7.4 +x"
+        );
+        assert_eq!(cell(&[], 2), "");
     }
 
     #[test]

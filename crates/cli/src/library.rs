@@ -3,8 +3,9 @@
 
 use crate::commands::read_file;
 use crate::exit_code::{ExitCode, Failure};
+use isolde_core::Level;
 use isolde_core::case::{self, Case};
-use isolde_core::{Level, recording};
+use isolde_core::recording::{self, Outcomes};
 use regex::Regex;
 use std::path::{Path, PathBuf};
 
@@ -31,11 +32,11 @@ impl Entry {
     pub fn seen(&self) -> Vec<Seen> {
         recording::recordings(&self.case)
             .into_iter()
-            .map(|(place, claims)| Seen {
+            .map(|(place, outcomes)| Seen {
                 engine: place.on.engine.clone(),
                 version: place.on.from.clone().unwrap_or_default(),
                 level: place.level,
-                verdict: verdict(&self.case, &claims, place.level),
+                verdict: verdict_of(&self.case, &outcomes, place.level),
             })
             .collect()
     }
@@ -51,11 +52,30 @@ pub struct Seen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Shows,
+    /// In some of the outcomes that the engine leaves open.
+    Sometimes,
     NotSeen,
     /// The target does not accept the setup.
     Refused,
     /// The case does not say when it shows.
     Unjudged,
+}
+
+impl Verdict {
+    pub fn shows(self) -> bool {
+        matches!(self, Verdict::Shows | Verdict::Sometimes)
+    }
+}
+
+/// What all outcomes recorded at one place say together.
+pub fn verdict_of(case: &Case, outcomes: &Outcomes, level: Level) -> Verdict {
+    let each: Vec<Verdict> = outcomes.iter().map(|o| verdict(case, o, level)).collect();
+    match each.first() {
+        Some(first) if each.iter().all(|v| v == first) => *first,
+        _ if each.contains(&Verdict::Shows) => Verdict::Sometimes,
+        _ if each.contains(&Verdict::NotSeen) => Verdict::NotSeen,
+        _ => Verdict::Unjudged,
+    }
 }
 
 pub fn verdict(case: &Case, claims: &[case::Claim], level: Level) -> Verdict {

@@ -88,6 +88,94 @@ fn recording_again_changes_nothing_and_leaves_out_what_is_random() {
 }
 
 #[test]
+fn comments_on_recordings_outlive_a_new_recording() {
+    let folder = Folder::with("comments", CASE);
+    let record = || isolde(&["test", "--on", "sqlite", "--record", "--cases", folder.path()]);
+    record();
+    let noted = folder.case().replace("expect sqlite", "# seen in spring\nexpect sqlite");
+    let wrong = noted.replace("final (3)", "final (4)");
+    assert!(wrong != noted && noted.contains("# seen in spring"));
+    std::fs::write(folder.0.join("some/case.case"), wrong).unwrap();
+    assert!(stdout(&record()).contains("1 files changed"));
+    assert_eq!(folder.case(), noted);
+}
+
+#[test]
+fn an_interrupted_recording_keeps_what_it_has_run() {
+    let folder = Folder::with("interrupt", CASE);
+    // The second case is in no hurry, so the interrupt finds it running.
+    let slow = "case: some/second\ntitle: Slow\nkind: scenario\n\ns1> with recursive c(x) as (select 1 \
+                union all select x + 1 from c where x < 2000000) select count(*) from c;\n";
+    std::fs::write(folder.0.join("some/second.case"), slow).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_isolde"))
+        .args(["test", "--on", "sqlite", "--record", "--repeat", "1000", "some/second|A wait"])
+        .args(["--cases", folder.path()])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = std::time::Instant::now();
+    while !folder.case().contains("expect sqlite") {
+        assert!(started.elapsed().as_secs() < 100, "the first case was not recorded");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(folder.case().contains("  final (3)\n"), "{}", folder.case());
+    let names = std::fs::read_dir(folder.0.join("some")).unwrap();
+    assert_eq!(names.count(), 2, "a temporary file is left");
+}
+
+#[test]
+fn outcomes_that_an_engine_leaves_open_are_all_as_recorded() {
+    let folder = Folder::with("open", CASE);
+    isolde(&["test", "--on", "sqlite", "--record", "--cases", folder.path()]);
+    let recorded = folder.case();
+    let claims = recorded.split_once("at serializable:\n").unwrap().1;
+    let other = claims.replace("final (3)", "final (4)");
+    let write = |text: String| std::fs::write(folder.0.join("some/case.case"), text).unwrap();
+    let test = || isolde(&["test", "--on", "sqlite", "--cases", folder.path()]);
+    write(recorded.replace(claims, &format!("{other}or:\n{claims}")));
+    assert!(test().status.success(), "{}", stdout(&test()));
+    // Anything outside of them still differs, from the nearest one.
+    let third = claims.replace("final (3)", "final (5)");
+    write(recorded.replace(claims, &format!("{other}or:\n{third}")));
+    assert_eq!(test().status.code(), Some(1));
+    assert!(stdout(&test()).contains("expected final (4), observed (3)"), "{}", stdout(&test()));
+}
+
+#[test]
+fn recording_often_finds_every_outcome_of_what_varies() {
+    let coin = CASE.replace("random() as r", "abs(random() % 2) as r");
+    let folder = Folder::with("coin", &coin);
+    let record = |often: &str| {
+        isolde(&["test", "--on", "sqlite", "--record", "--repeat", often, "--cases", folder.path()])
+    };
+    // Forty equal tosses are less likely than a broken machine.
+    assert!(record("40").status.success());
+    let recorded = folder.case();
+    assert_eq!(recorded.matches("\nor:\n").count(), 1, "{recorded}");
+    assert!(recorded.contains("  s2.4 rows (0)\n") && recorded.contains("  s2.4 rows (1)\n"));
+    for _ in 0..3 {
+        assert!(isolde(&["test", "--on", "sqlite", "--cases", folder.path()]).status.success());
+    }
+    assert!(stdout(&record("3")).contains("0 files changed"));
+}
+
+#[test]
+fn a_case_with_server_options_is_refused_where_nobody_can_set_them() {
+    let text = CASE.replace("kind: scenario\n", "kind: scenario\nserver options: --x=1\n");
+    let folder = Folder::with("options", &text);
+    let output = isolde(&["test", "--on", "sqlite", "--cases", folder.path()]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("some/case skipped on sqlite") && said.contains("--x=1"), "{said}");
+    let file = folder.0.join("some/case.case");
+    let output = isolde(&["replay", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--x=1"));
+}
+
+#[test]
 fn a_wrong_expectation_is_shown_and_exits_1() {
     let folder = Folder::with("wrong", CASE);
     isolde(&["test", "--on", "sqlite", "--record", "--cases", folder.path()]);

@@ -5,7 +5,7 @@
 
 use crate::case::{Case, Claim, Expected, Subject};
 use crate::history::{DbError, History, TxEnd, What};
-use crate::value::{Row, compare_rows, same_multiset, show_rows};
+use crate::value::{Row, Value, compare_rows, same_multiset, show_rows};
 use std::cmp::Ordering;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -18,11 +18,22 @@ pub struct Mismatch {
 pub fn mismatches(case: &Case, history: &History) -> Vec<Mismatch> {
     case.expectations_for(&history.on.engine, &history.on.version, history.level)
         .into_iter()
-        .filter_map(|claim| {
-            let observed = holds(claim, case, history).err()?;
-            Some(Mismatch { claim: claim.clone(), observed })
-        })
+        .flat_map(|block| nearest(&block.outcomes(), |claims| unmet(claims, case, history)))
         .collect()
+}
+
+fn unmet(claims: &[Claim], case: &Case, history: &History) -> Vec<Mismatch> {
+    let failed = |claim: &Claim| {
+        let observed = holds(claim, case, history).err()?;
+        Some(Mismatch { claim: claim.clone(), observed })
+    };
+    claims.iter().filter_map(failed).collect()
+}
+
+/// What a run lacks to be the outcome that it is nearest to: nothing when it
+/// is one of them.
+pub fn nearest<T>(outcomes: &[&[Claim]], lacks: impl Fn(&[Claim]) -> Vec<T>) -> Vec<T> {
+    outcomes.iter().map(|claims| lacks(claims)).min_by_key(Vec::len).unwrap_or_default()
 }
 
 /// Whether the anomaly that the case is about happened: all claims of one of
@@ -74,7 +85,7 @@ fn step_holds(expected: &Expected, history: &History, step: usize) -> Result<(),
         Expected::Affects(n) => {
             matches!(outcome.reply, Some(What::Affected { count }) if count == n)
         }
-        Expected::Rows(_) | Expected::Counts(_) | Expected::Has(_) => {
+        Expected::Rows(_) | Expected::Counts(_) | Expected::Has(_) | Expected::Contains(_) => {
             match outcome.reply.and_then(What::rows) {
                 Some(rows) => return rows_hold(expected, rows),
                 None => false,
@@ -116,11 +127,16 @@ pub fn ending_name(ending: TxEnd) -> &'static str {
     }
 }
 
+pub fn contains(rows: &[Row], text: &str) -> bool {
+    rows.iter().flatten().any(|value| matches!(value, Value::Text(t) if t.contains(text)))
+}
+
 fn rows_hold(expected: &Expected, rows: &[Row]) -> Result<(), String> {
     let fits = match expected {
         Expected::Rows(wanted) => same_multiset(wanted, rows),
         Expected::Counts(count) => rows.len() as u64 == *count,
         Expected::Has(wanted) => rows.iter().any(|r| compare_rows(r, wanted) == Ordering::Equal),
+        Expected::Contains(text) => contains(rows, text),
         _ => false,
     };
     if fits { Ok(()) } else { Err(show_rows(rows)) }

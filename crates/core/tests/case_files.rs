@@ -1,10 +1,12 @@
 //! The case format: what is malformed is refused with a place, what is well
 //! formed survives a round trip.
 
-use isolde_core::case::{self, Case, Claim, Expected, Selector, Setup, Statement, Step, Subject};
-use isolde_core::{Level, Value};
+mod strategies;
+
+use isolde_core::case::{self, Case, Claim, Expected, Setup, Statement, Step, Subject};
 use proptest::prelude::*;
 use std::path::Path;
+use strategies::{level, rows, selector};
 
 fn malformed() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/malformed");
@@ -90,27 +92,6 @@ fn sql() -> impl Strategy<Value = String> {
     ]
 }
 
-fn value() -> impl Strategy<Value = Value> {
-    prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::Bool),
-        any::<i64>().prop_map(Value::Int),
-        "[ -~]{0,12}".prop_map(Value::Text),
-        "[0-9]{1,5}\\.[0-9]{1,5}".prop_map(Value::Decimal),
-        proptest::collection::vec(any::<u8>(), 0..6).prop_map(Value::Bytes),
-        (-1e9..1e9f64).prop_map(|x| Value::Float((x * 8.0).round() * 1e20)),
-    ]
-}
-
-fn selector() -> impl Strategy<Value = Selector> {
-    ("[a-z]{1,8}", proptest::option::of("[0-9]{1,2}(\\.[0-9]{1,2})?"))
-        .prop_map(|(engine, version)| Selector { engine, from: version.clone(), to: version })
-}
-
-fn level() -> impl Strategy<Value = Level> {
-    proptest::sample::select(Level::ALL.to_vec())
-}
-
 prop_compose! {
     fn any_case()(
         id in "[a-z][a-z0-9/_.-]{0,12}",
@@ -123,7 +104,7 @@ prop_compose! {
         finals in proptest::collection::vec(sql(), 0..3),
         expect_on in proptest::collection::vec(selector(), 0..3),
         expect_at in proptest::collection::vec(level(), 0..3),
-        rows in proptest::collection::vec(proptest::collection::vec(value(), 1..4), 0..3),
+        rows in rows(),
     ) -> Case {
         let statement = |sql: String| Statement { sql, line: Default::default() };
         let mut case = Case { id, title, level, ..Case::default() };
@@ -155,6 +136,7 @@ prop_compose! {
             on: expect_on,
             levels: expect_at,
             claims,
+            or: Vec::new(),
             notes: Vec::new(),
             line: Default::default(),
         });

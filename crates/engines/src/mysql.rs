@@ -181,10 +181,9 @@ fn open_named(engine: &str, named: &Named, options: &Options) -> EngineResult<Bo
     let target = Target::Named(named.clone()).to_string();
     let install = crate::install::find(engine, named.version.as_deref(), &options.cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
-    let snapshot = named.mode.clone();
+    let mine = named.clone();
     let cache = options.cache.clone();
-    let restart: Restart =
-        Box::new(move || mysql_servers::start(&install, &cache, snapshot.as_deref()));
+    let restart: Restart = Box::new(move || mysql_servers::start(&install, &cache, &mine));
     MySqlEngine::private(&target, named, restart, innodb_flavour)
 }
 

@@ -5,6 +5,7 @@ use crate::install::{Cache, Install};
 use crate::mysql::{CONTROL_LIMIT, Place, mysql_profile, text_of};
 use crate::mysql_wire::MySqlSession;
 use crate::server::{PrivateServer, Recipe, program};
+use crate::target::Named;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ const INIT_SQL: &str = "create user if not exists 'isolde'@'127.0.0.1';\n\
      grant all on *.* to 'isolde'@'127.0.0.1' with grant option;\n\
      create database if not exists isolde;\n";
 
-pub fn start(install: &Install, cache: &Cache, mode: Option<&str>) -> EngineResult<Started> {
+pub fn start(install: &Install, cache: &Cache, named: &Named) -> EngineResult<Started> {
     let maria = install.engine == "mariadb";
     let initialise = |data: &Path| -> Vec<Command> {
         vec![if maria { maria_init(install, data) } else { mysql_init(install, data) }]
@@ -32,11 +33,13 @@ pub fn start(install: &Install, cache: &Cache, mode: Option<&str>) -> EngineResu
         command.args(common_arguments(install, data)).arg(format!("--port={port}"));
         command.arg(format!("--init-file={}", write_init_file(data).display()));
         command.args(if maria { MARIADB_ARGUMENTS } else { MYSQL_ARGUMENTS });
-        match mode {
+        match named.mode.as_deref() {
             Some("snapshot") => command.arg("--innodb-snapshot-isolation=ON"),
             Some("nosnapshot") => command.arg("--innodb-snapshot-isolation=OFF"),
             _ => &mut command,
         };
+        // Last, since the last of two wins.
+        command.args(&named.server_options);
         command
     };
     let recipe =

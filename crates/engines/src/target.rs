@@ -95,6 +95,8 @@ pub struct Named {
     pub engine: String,
     pub mode: Option<String>,
     pub version: Option<String>,
+    /// What the private server is started with besides what Isolde gives it.
+    pub server_options: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,7 +180,28 @@ impl Target {
             let known = if modes.is_empty() { "no modes".into() } else { modes.join(", ") };
             return Err(format!("`{engine}` has no mode `{mode}`; it has {known}"));
         }
-        Ok(Target::Named(Named { engine, mode, version }))
+        Ok(Target::Named(Named { engine, mode, version, server_options: Vec::new() }))
+    }
+
+    /// The same target with a server of its own that has these options. Only
+    /// a server that Isolde starts can have them: nobody's own is restarted.
+    pub fn with_server_options(&self, wanted: &[String]) -> Result<Target, String> {
+        let refused = |why: &str| {
+            Err(format!("this needs a server started with {}, and {why}", wanted.join(" ")))
+        };
+        match self {
+            _ if wanted.is_empty() => Ok(self.clone()),
+            Target::Named(named) if ["mariadb", "mysql"].contains(&named.engine.as_str()) => {
+                Ok(Target::Named(Named { server_options: wanted.to_vec(), ..named.clone() }))
+            }
+            Target::Named(named) => {
+                refused(&format!("options are for mariadb and mysql, not {}", named.engine))
+            }
+            Target::Url(url) => {
+                refused(&format!("{url} was not started by Isolde; name an engine instead"))
+            }
+            _ => refused("there is none here"),
+        }
     }
 
     /// Starts or connects to the target.
@@ -188,6 +211,10 @@ impl Target {
                 if let Some(runtime) = options.via
                     && named.engine != "sqlite"
                 {
+                    if !named.server_options.is_empty() {
+                        let message = "a container is started without server options";
+                        return Err(EngineError::Refused(message.into()));
+                    }
                     return crate::container::open(runtime, named);
                 }
                 let entry = ENGINES.iter().find(|e| e.name == named.engine);
@@ -286,6 +313,19 @@ mod tests {
             assert_eq!(Target::parse(text).unwrap().to_string(), text);
         }
         assert_eq!(Target::parse("postgresql://h/d").unwrap().to_string(), "postgres://h/d");
+    }
+
+    #[test]
+    fn only_a_private_server_of_its_kind_takes_options() {
+        let options = ["--query-cache-type=1".to_string()];
+        let with = |text: &str| Target::parse(text).unwrap().with_server_options(&options);
+        let Ok(Target::Named(named)) = with("mysql@5.7") else { panic!("refused") };
+        assert_eq!(named.server_options, options);
+        for text in ["mysql://root@h/", "sqlite", "driver:x"] {
+            assert!(with(text).unwrap_err().contains("--query-cache-type=1"), "{text}");
+            let plain = Target::parse(text).unwrap();
+            assert_eq!(plain.with_server_options(&[]), Ok(plain.clone()));
+        }
     }
 
     #[test]

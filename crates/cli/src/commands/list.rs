@@ -62,6 +62,7 @@ fn as_json(entry: &Entry) -> serde_json::Value {
                 "level": seen.level,
                 "outcome": match seen.verdict {
                     Verdict::Shows => "shows",
+                    Verdict::Sometimes => "sometimes",
                     Verdict::NotSeen => "not seen",
                     Verdict::Refused => "refused",
                     Verdict::Unjudged => "recorded",
@@ -76,6 +77,8 @@ fn as_json(entry: &Entry) -> serde_json::Value {
         "kind": case.kind,
         "link": case.link,
         "reported": case.reported,
+        "rebuilt": case.rebuilt,
+        "server_options": case.server_options,
         "level": case.level,
         "recorded": recorded,
     })

@@ -14,7 +14,9 @@ mod servers;
 mod shell;
 mod spec;
 mod test;
+mod test_record;
 mod test_report;
+mod test_run;
 
 use crate::args::{Args, Command, Via};
 use crate::console::Console;
@@ -54,8 +56,8 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         Command::Replay { files, on, level, out } => {
             replay::run(&context, &files, &on, &level, out.as_deref())
         }
-        Command::Test { regex, on, level, record, junit, cases } => {
-            let wish = test::Wish { on, level, record, junit };
+        Command::Test { regex, on, level, record, repeat, junit, cases } => {
+            let wish = test::Wish { on, level, record, repeat, junit };
             test::run(&context, regex.as_deref(), cases.as_deref(), &wish)
         }
         Command::List { regex, markdown, cases } => {

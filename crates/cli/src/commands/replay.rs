@@ -43,7 +43,16 @@ pub fn run(
             }
         };
         for case in &cases {
-            let (played, code) = play(context, &mut runner, target, case, levels.as_ref());
+            let mut own = match own_server(context, target, case) {
+                Ok(own) => own,
+                Err(failure) => {
+                    context.console.error(&format!("{}: {}", case.id, failure.message));
+                    worst = worst.worse(failure.code);
+                    continue;
+                }
+            };
+            let runner = own.as_mut().unwrap_or(&mut runner);
+            let (played, code) = play(context, runner, target, case, levels.as_ref());
             worst = worst.worse(code);
             if played.runs.is_empty() {
                 continue;
@@ -66,6 +75,21 @@ pub fn run(
         })?;
     }
     Ok(worst)
+}
+
+/// The server of a case that needs one with options.
+fn own_server(
+    context: &Context<'_>,
+    target: &Target,
+    case: &Case,
+) -> Result<Option<Runner>, Failure> {
+    if case.server_options.is_empty() {
+        return Ok(None);
+    }
+    let target = target
+        .with_server_options(&case.server_options)
+        .map_err(|why| Failure::new(ExitCode::Usage, why))?;
+    context.open(&target).map(Some)
 }
 
 /// Every file is read before anything runs; one bad file does not hide another.

@@ -1,15 +1,15 @@
 //! `isolde test`: the library on targets and levels, compared with what is
 //! recorded, or recorded anew.
 
-use super::{Context, Levels, Outcome, parse_levels, test_report};
+use super::test_record::Recorder;
+use super::test_run::Tester;
+use super::{Context, Outcome, parse_levels, test_report};
 use crate::exit_code::{ExitCode, Failure};
 use crate::library::{self, Entry, Verdict};
-use isolde_core::case::{self, Case, Claim};
+use isolde_core::Level;
 use isolde_core::history::TargetInfo;
 use isolde_core::recording::{self, Difference, Place};
-use isolde_core::{History, Level};
 use isolde_engines::install;
-use isolde_engines::runner::{RunError, Runner};
 use isolde_engines::target::Target;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,7 @@ pub struct Wish {
     pub on: Vec<String>,
     pub level: Vec<String>,
     pub record: bool,
+    pub repeat: Option<u32>,
     pub junit: Option<PathBuf>,
 }
 
@@ -27,7 +28,6 @@ pub struct Tested {
     pub verdict: Verdict,
     /// None where nothing is recorded.
     pub differences: Option<Vec<Difference>>,
-    pub claims: Vec<Claim>,
 }
 
 pub struct TargetRun {
@@ -52,13 +52,14 @@ pub fn run(
         [] => recorded_targets(context, &entries),
         named => named.iter().map(|t| context.parse_target(t)).collect::<Result<_, _>>()?,
     };
+    let mut recorder = wish.record.then(|| Recorder::new(wish.repeat));
     let mut runs = Vec::new();
     let mut worst = ExitCode::Fine;
     for target in &targets {
         let started = std::time::Instant::now();
         let run = context.open(target).and_then(|runner| {
-            let mut tester = Tester { context, target, runner, record: wish.record };
-            tester.run(&entries, levels.as_ref(), wish.on.is_empty())
+            let mut tester = Tester::new(context, target, runner, recorder.as_mut());
+            tester.run(&mut entries, levels.as_ref(), wish.on.is_empty())
         });
         match run {
             Ok((info, tested)) => {
@@ -76,8 +77,8 @@ pub fn run(
         }
         context.console.end_progress();
     }
-    if wish.record {
-        write_recordings(context, &mut entries, &runs)?;
+    if let Some(recorder) = &recorder {
+        context.console.say(&recorder.summary());
         return Ok(worst);
     }
     test_report::print(context, &runs);
@@ -126,147 +127,4 @@ fn recorded_targets(context: &Context<'_>, entries: &[Entry]) -> Vec<Target> {
     names.sort();
     names.dedup();
     names.iter().filter_map(|name| Target::parse(name).ok()).collect()
-}
-
-struct Tester<'a> {
-    context: &'a Context<'a>,
-    target: &'a Target,
-    runner: Runner,
-    record: bool,
-}
-
-/// What a run came to: a history, or the code with which the setup failed.
-enum Ran {
-    Through(Box<History>),
-    Refused(String),
-}
-
-impl Tester<'_> {
-    fn run(
-        &mut self,
-        entries: &[Entry],
-        levels: Option<&Levels>,
-        only_recorded: bool,
-    ) -> Result<(TargetInfo, Vec<Tested>), Failure> {
-        let info = self.runner.engine.info().clone();
-        let known = self.runner.engine.profile().level_names();
-        let chosen: Vec<Level> = match levels {
-            Some(Levels::These(wanted)) => {
-                known.into_iter().filter(|l| wanted.contains(l)).collect()
-            }
-            _ => known,
-        };
-        let mut tested = Vec::new();
-        for entry in entries.iter().filter(|e| e.case.runs_on(&info.engine, &info.version)) {
-            let recordings = recording::recordings(&entry.case);
-            let here = recordings.iter().any(|(p, _)| p.on.expects(&info.engine, &info.version));
-            if only_recorded && !here && !recordings.is_empty() {
-                continue;
-            }
-            for level in &chosen {
-                self.context.console.progress(&format!(
-                    "{} at {} on {}",
-                    entry.case.id,
-                    level.short(),
-                    self.target
-                ));
-                tested.extend(self.one(&entry.case, *level, &info)?);
-            }
-        }
-        Ok((info, tested))
-    }
-
-    fn one(
-        &mut self,
-        case: &Case,
-        level: Level,
-        info: &TargetInfo,
-    ) -> Result<Option<Tested>, Failure> {
-        let Some(ran) = self.play(case, level)? else { return Ok(None) };
-        let recorded = recording::recorded_at(case, &info.engine, &info.version, level);
-        let differences = recorded.as_ref().map(|r| compare(case, r, &ran));
-        let mut claims = claims_of(case, &ran);
-        if self.record {
-            claims = match (recorded, &differences) {
-                // Nothing new: the file stays as it is.
-                (Some(recorded), Some(found)) if found.is_empty() => recorded,
-                _ => match self.play(case, level)? {
-                    Some(again) => recording::agreed(claims, &claims_of(case, &again)),
-                    None => claims,
-                },
-            };
-        }
-        let verdict = library::verdict(case, &claims, level);
-        Ok(Some(Tested { case: case.id.clone(), level, verdict, differences, claims }))
-    }
-
-    /// Nothing when the target does not have a level that the case names. A
-    /// target that is gone is started once more: it may have died of the case
-    /// before, in a statement that had nothing to lose.
-    fn play(&mut self, case: &Case, level: Level) -> Result<Option<Ran>, Failure> {
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            return match self.runner.run(case, Some(level)) {
-                Ok(history) => Ok(Some(Ran::Through(Box::new(history)))),
-                Err(RunError::Setup { error, .. }) => Ok(Some(Ran::Refused(error.code))),
-                Err(RunError::NoSuchLevel { .. } | RunError::Level { .. }) => Ok(None),
-                Err(RunError::Engine(error)) if tries < 2 => {
-                    self.context.console.note(&format!(
-                        "{} on {}: {error}; starting the target anew",
-                        case.id, self.target
-                    ));
-                    self.runner = self.context.open(self.target)?;
-                    continue;
-                }
-                Err(error) => Err(error.into()),
-            };
-        }
-    }
-}
-
-fn claims_of(case: &Case, ran: &Ran) -> Vec<Claim> {
-    match ran {
-        Ran::Through(history) => recording::claims_of(case, history),
-        Ran::Refused(code) => recording::refused_setup(code),
-    }
-}
-
-fn compare(case: &Case, recorded: &[Claim], ran: &Ran) -> Vec<Difference> {
-    match ran {
-        Ran::Through(history) => recording::differences(case, recorded, history),
-        Ran::Refused(code) if recorded == recording::refused_setup(code) => Vec::new(),
-        Ran::Refused(code) => vec![Difference {
-            expected: recorded.first().map_or_else(String::new, ToString::to_string),
-            observed: format!("setup error {code}"),
-        }],
-    }
-}
-
-fn write_recordings(
-    context: &Context<'_>,
-    entries: &mut [Entry],
-    runs: &[TargetRun],
-) -> Result<(), Failure> {
-    let mut changed = 0;
-    for entry in entries.iter_mut() {
-        let new: Vec<(Place, Vec<Claim>)> = runs
-            .iter()
-            .flat_map(|run| run.tested.iter().map(move |t| (&run.info, t)))
-            .filter(|(_, t)| t.case == entry.case.id)
-            .map(|(on, t)| (Place::new(&on.engine, &on.version, t.level), t.claims.clone()))
-            .collect();
-        let before = case::format(&entry.case);
-        recording::record(&mut entry.case, new);
-        let after = case::format(&entry.case);
-        let Some(file) = entry.file.as_ref().filter(|_| after != before) else { continue };
-        std::fs::write(file, after).map_err(|e| {
-            Failure::new(ExitCode::BadInput, format!("cannot write {}: {e}", file.display()))
-        })?;
-        changed += 1;
-        context.console.say(&format!("recorded {}", file.display()));
-    }
-    let runs: usize = runs.iter().map(|r| r.tested.len()).sum();
-    context.console.say(&format!("{runs} runs, {changed} files changed"));
-    Ok(())
 }

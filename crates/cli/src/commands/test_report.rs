@@ -44,7 +44,7 @@ fn status(tested: &Tested) -> &'static str {
     match (&tested.differences, tested.verdict) {
         (None, _) => "not recorded",
         (Some(found), _) if !found.is_empty() => "differs",
-        (_, Verdict::Shows) => "shows",
+        (_, Verdict::Shows | Verdict::Sometimes) => "shows",
         (_, Verdict::Refused) => "refused",
         _ => "ok",
     }
@@ -94,7 +94,7 @@ fn as_json(runs: &[TargetRun]) -> serde_json::Value {
                 "level": t.level,
                 "status": status(t),
                 "shows": match t.verdict {
-                    Verdict::Shows => Some(true),
+                    Verdict::Shows | Verdict::Sometimes => Some(true),
                     Verdict::NotSeen => Some(false),
                     _ => None,
                 },
@@ -187,7 +187,6 @@ mod tests {
             level: Level::Serializable,
             verdict: Verdict::NotSeen,
             differences: Some(vec![difference]),
-            claims: Vec::new(),
         };
         let info =
             TargetInfo { engine: "sqlite".into(), version: "3".into(), ..Default::default() };

@@ -32,6 +32,8 @@ pub enum Expected {
     Counts(u64),
     /// At least this row.
     Has(Row),
+    /// This text somewhere in a value.
+    Contains(String),
     Commits,
     DoesNotCommit,
     RollsBack,
@@ -86,7 +88,7 @@ fn parse_final(rest: &str, offset: usize) -> Result<Claim, ClaimError> {
     let rows = rows.trim();
     let expected = if let Some(row) = rows.strip_prefix("has") {
         Expected::Has(one_row(row, at + 3)?)
-    } else if rows.starts_with("counts") || rows.starts_with("error") {
+    } else if ["counts", "error", "contains"].iter().any(|verb| rows.starts_with(verb)) {
         parse_step(rows, at)?
     } else {
         Expected::Rows(parse_rows(rows, at)?)
@@ -118,11 +120,12 @@ fn parse_step(rest: &str, at: usize) -> Result<Expected, ClaimError> {
         ),
         ("rows", rows) => Expected::Rows(parse_rows(rows, tail_at)?),
         ("has", row) => Expected::Has(one_row(row, tail_at)?),
+        ("contains", text) => Expected::Contains(one_text(text, tail_at)?),
         _ => {
             return Err((
                 at,
                 "a step `waits`, `waits for s1`, `does not wait`, is `ok`, `not sent`, gives \
-                 `error [CODE]`, `affects N`, `counts N`, `rows (…) (…)`, `rows none` or `has (…)`"
+                 `error [CODE]`, `affects N`, `counts N`, `rows (…) (…)`, `rows none`, `has (…)` or `contains '…'`"
                     .into(),
             ));
         }
@@ -149,6 +152,19 @@ fn one_row(text: &str, at: usize) -> Result<Row, ClaimError> {
     match (rows.pop(), rows.is_empty()) {
         (Some(row), true) => Ok(row),
         _ => Err((at, "write one row after `has`, such as has (1, 'a')".into())),
+    }
+}
+
+fn one_text(text: &str, at: usize) -> Result<String, ClaimError> {
+    let mut reader = Reader { text, at: 0 };
+    if !text.starts_with('\'') {
+        return Err((at, "write a text in quotes after `contains`".into()));
+    }
+    let found = reader.quoted().map_err(|(o, m)| (at + o, m))?;
+    match (reader.done(), found.is_empty()) {
+        (true, false) => Ok(found),
+        (true, true) => Err((at, "every text contains the empty one".into())),
+        (false, _) => Err((at + reader.at, "only one text in quotes after `contains`".into())),
     }
 }
 
@@ -312,6 +328,7 @@ impl fmt::Display for Claim {
             Expected::Rows(rows) => write!(f, "rows {}", show_rows(rows)),
             Expected::Counts(n) => write!(f, "counts {n}"),
             Expected::Has(row) => write!(f, "has {}", show_row(row)),
+            Expected::Contains(text) => write!(f, "contains '{}'", text.replace('\'', "''")),
             Expected::Commits => f.write_str("commits"),
             Expected::DoesNotCommit => f.write_str("does not commit"),
             Expected::RollsBack => f.write_str("rolls back"),

@@ -31,6 +31,10 @@ pub fn format(case: &Case) -> String {
         let title = joined("expect", &expectation.on) + &at(&expectation.levels);
         section(&mut out, &expectation.notes, &title);
         claims(&mut out, &expectation.claims);
+        for other in &expectation.or {
+            line(&mut out, "or:");
+            claims(&mut out, other);
+        }
     }
     conditions(&mut out, "possible when", &case.possible_when);
     if !case.trailing_notes.is_empty() {
@@ -52,6 +56,7 @@ fn header(out: &mut String, case: &Case) {
     key("title", (!case.title.is_empty()).then(|| case.title.clone()));
     key("link", case.link.clone());
     key("reported", case.reported.clone());
+    key("rebuilt", case.rebuilt.clone());
     key("engines", (!case.engines.is_empty()).then(|| list(&case.engines)));
     let kind_name = |kind: CaseKind| {
         CaseKind::ALL.iter().find(|(_, k)| *k == kind).map(|(name, _)| (*name).to_string())
@@ -62,6 +67,9 @@ fn header(out: &mut String, case: &Case) {
     key("level", case.level.map(|l| l.name().to_lowercase()));
     for (session, level) in &case.session_levels {
         key(&format!("level {session}"), Some(level.name().to_lowercase()));
+    }
+    if !case.server_options.is_empty() {
+        line(out, &format!("server options: {}", case.server_options.join(" ")));
     }
     for (name, text) in [("about", &case.about), ("reporter", &case.reporter)] {
         if !text.is_empty() {

@@ -70,6 +70,8 @@ pub struct Case {
     pub link: Option<String>,
     /// Where it was reported on: `mysql 5.7.17, 8.0.11`, in the report's words.
     pub reported: Option<String>,
+    /// What the steps were rebuilt from, where the source prints none to copy.
+    pub rebuilt: Option<String>,
     /// Where the case is meant to run; empty means anywhere.
     pub engines: Vec<Selector>,
     pub kind: Option<CaseKind>,
@@ -78,6 +80,8 @@ pub struct Case {
     /// The level of every session that has none of its own.
     pub level: Option<Level>,
     pub session_levels: Vec<(String, Level)>,
+    /// What a server must be started with for the case: `--name=value`.
+    pub server_options: Vec<String>,
     pub about: String,
     /// What the reporter expected and what they saw.
     pub reporter: String,
@@ -124,6 +128,8 @@ pub struct Expectation {
     pub on: Vec<Selector>,
     pub levels: Vec<Level>,
     pub claims: Vec<Claim>,
+    /// What may happen instead, where the engine leaves it open.
+    pub or: Vec<Vec<Claim>>,
     pub notes: Vec<String>,
     pub line: Line,
 }
@@ -182,12 +188,11 @@ impl Case {
         engine: &str,
         version: &str,
         level: Option<Level>,
-    ) -> Vec<&Claim> {
+    ) -> Vec<&Expectation> {
         self.expectations
             .iter()
             .filter(|e| e.on.is_empty() || e.on.iter().any(|s| s.expects(engine, version)))
             .filter(|e| e.levels.is_empty() || level.is_some_and(|l| e.levels.contains(&l)))
-            .flat_map(|e| &e.claims)
             .collect()
     }
 
@@ -199,6 +204,13 @@ impl Case {
 
     pub fn runs_on(&self, engine: &str, version: &str) -> bool {
         self.engines.is_empty() || self.engines.iter().any(|s| s.matches(engine, version))
+    }
+}
+
+impl Expectation {
+    /// The outcomes of which a run must show one.
+    pub fn outcomes(&self) -> Vec<&[Claim]> {
+        std::iter::once(&self.claims).chain(&self.or).map(Vec::as_slice).collect()
     }
 }
 

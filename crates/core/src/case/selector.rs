@@ -74,7 +74,9 @@ impl FromStr for Selector {
             Some((engine, versions)) => (engine, Some(versions)),
             None => (text.trim(), None),
         };
-        let name_fits = engine.starts_with(|c: char| c.is_ascii_alphabetic())
+        // `at` would be read as the word before the levels.
+        let name_fits = !engine.eq_ignore_ascii_case("at")
+            && engine.starts_with(|c: char| c.is_ascii_alphabetic())
             && engine.chars().all(|c| c.is_ascii_alphanumeric() || "+-_".contains(c));
         if !name_fits {
             return Err(format!(
@@ -148,7 +150,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_refused() {
-        for text in ["", "@15", "postgres@", "postgres@x", "a b", "mysql@-"] {
+        for text in ["", "at", "@15", "postgres@", "postgres@x", "a b", "mysql@-"] {
             assert!(text.parse::<Selector>().is_err(), "{text:?}");
         }
     }

@@ -144,14 +144,20 @@ fn remarks(case: &Case, mark: &str) -> String {
         false => format!("{}: {}", case.id, case.title),
     }];
     lines.extend(case.link.clone());
+    if !case.server_options.is_empty() {
+        lines.push(format!("needs a server started with {}", case.server_options.join(" ")));
+    }
     lines.extend(case.about.lines().map(str::to_string));
     for expectation in &case.expectations {
         let on: Vec<String> = expectation.on.iter().map(ToString::to_string).collect();
         let at: Vec<&str> = expectation.levels.iter().map(|l| l.name()).collect();
         let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
         let on = if on.is_empty() { String::new() } else { format!(" on {}", on.join(", ")) };
-        for claim in &expectation.claims {
-            lines.push(format!("expected{on}{at}: {claim}"));
+        for (i, claims) in expectation.outcomes().into_iter().enumerate() {
+            let word = if i == 0 { "expected" } else { "or" };
+            for claim in claims {
+                lines.push(format!("{word}{on}{at}: {claim}"));
+            }
         }
     }
     lines.iter().map(|l| format!("{mark} {l}").trim_end().to_string() + "\n").collect()

@@ -129,6 +129,7 @@ impl Reader<'_> {
                 on: Vec::new(),
                 levels: Vec::new(),
                 claims: self.claims,
+                or: Vec::new(),
                 notes: Vec::new(),
                 line: Line(0),
             });

@@ -1,14 +1,17 @@
 //! Reads the text form of a case. Every error names its line and column and
 //! shows the line with a caret under the place.
 
+mod head;
+mod steps;
+
 use super::error::ParseError;
 use super::expect::parse_claim;
 use super::{
-    Case, CaseKind, Claim, Condition, Expectation, Expected, Line, Selector, Setup, Statement,
-    Step, Subject, Variant,
+    Case, Claim, Condition, Expectation, Expected, Line, Selector, Setup, Statement, Subject,
 };
 use crate::{Level, sql};
 use std::collections::BTreeSet;
+use steps::prompt_end;
 
 pub fn parse(text: &str) -> Result<Case, ParseError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -19,6 +22,7 @@ pub fn parse(text: &str) -> Result<Case, ParseError> {
         case: Case::default(),
         notes: Vec::new(),
         in_header: true,
+        or_fits: false,
         keys: BTreeSet::new(),
     }
     .run()
@@ -31,6 +35,8 @@ struct Parser<'a> {
     /// Comment lines that belong to whatever comes next.
     notes: Vec<String>,
     in_header: bool,
+    /// The section just read is one that `or:` can go on.
+    or_fits: bool,
     /// The keys of the head that were given.
     keys: BTreeSet<String>,
 }
@@ -94,6 +100,7 @@ impl<'a> Parser<'a> {
             Some("setup") => self.setup(key),
             Some("final") if key == "final" => self.finals(),
             Some("expect") => self.expect(key),
+            Some("or") if key == "or" => self.or(),
             Some("possible") if key == "possible when" => {
                 let condition = self.condition(Vec::new())?;
                 self.case.possible_when.push(condition);
@@ -111,96 +118,9 @@ impl<'a> Parser<'a> {
             _ if self.in_header => self.header(line, key, colon),
             _ => Err(self.error(
                 0,
-                format!("`{key}` is not a section here; use setup, final, expect, shows when or possible when, and put keys such as title above the setup"),
+                format!("`{key}` is not a section here; use setup, final, expect, or, shows when or possible when, and put keys such as title above the setup"),
             )),
         }
-    }
-
-    fn header(&mut self, line: &'a str, key: &str, colon: usize) -> Parsed<()> {
-        let value_at = colon + 1 + (line[colon + 1..].len() - line[colon + 1..].trim_start().len());
-        let value = line[colon + 1..].trim().to_string();
-        let fail = |p: &Parser, message: String| p.error(value_at, message);
-        if !self.keys.insert(key.to_string()) {
-            return Err(self.error(0, format!("`{key}` is given twice")));
-        }
-        if value.is_empty() && key != "about" && key != "reporter" {
-            return Err(fail(self, format!("`{key}:` needs a value")));
-        }
-        match key {
-            "case" => {
-                let fits = |c: char| c.is_ascii_alphanumeric() || "-_./#".contains(c);
-                if !value.chars().all(fits) {
-                    return Err(fail(
-                        self,
-                        "an id holds letters, digits and - _ . / # only".into(),
-                    ));
-                }
-                self.case.id = value;
-            }
-            "title" => self.case.title = value,
-            "link" => self.case.link = Some(value),
-            "reported" => self.case.reported = Some(value),
-            "engines" => self.case.engines = self.selectors(&value, value_at)?,
-            "kind" => {
-                let found = CaseKind::ALL.iter().find(|(name, _)| *name == value);
-                let Some((_, kind)) = found else {
-                    let names: Vec<&str> = CaseKind::ALL.iter().map(|(n, _)| *n).collect();
-                    return Err(fail(self, format!("a kind is one of {}", names.join(", "))));
-                };
-                self.case.kind = Some(*kind);
-            }
-            "anomaly" => {
-                self.case.anomaly = Some(value.parse().map_err(|e| fail(self, format!("{e}")))?);
-            }
-            "variant" => {
-                self.case.variant = Some(match value.as_str() {
-                    "read" => Variant::Read,
-                    "write" => Variant::Write,
-                    _ => return Err(fail(self, "a variant is read or write".into())),
-                });
-            }
-            "level" => {
-                self.case.level = Some(value.parse().map_err(|e| fail(self, format!("{e}")))?);
-            }
-            "about" => {
-                self.case.about = self.text_block(value);
-                return Ok(());
-            }
-            "reporter" => {
-                self.case.reporter = self.text_block(value);
-                return Ok(());
-            }
-            _ => match key.strip_prefix("level ") {
-                Some(session) => {
-                    let level = value.parse().map_err(|e| fail(self, format!("{e}")))?;
-                    self.case.session_levels.push((session.trim().into(), level));
-                }
-                None => {
-                    return Err(self.error(
-                        0,
-                        format!("unknown key `{key}`; known are case, title, link, engines, kind, reported, anomaly, variant, level, level SESSION, about, reporter"),
-                    ));
-                }
-            },
-        }
-        // Comments between keys gather in one block above the header.
-        self.case.notes.append(&mut self.notes);
-        self.at += 1;
-        Ok(())
-    }
-
-    /// Text of several lines below its key.
-    fn text_block(&mut self, first: String) -> String {
-        self.case.notes.append(&mut self.notes);
-        self.at += 1;
-        let mut text: Vec<String> = if first.is_empty() { Vec::new() } else { vec![first] };
-        for (_, line) in self.body() {
-            text.push(line.trim().to_string());
-        }
-        while text.last().is_some_and(String::is_empty) {
-            text.pop();
-        }
-        text.join("\n")
     }
 
     /// The indented and blank lines below a section's title.
@@ -218,6 +138,7 @@ impl<'a> Parser<'a> {
 
     fn open_section(&mut self) -> Vec<String> {
         self.in_header = false;
+        self.or_fits = false;
         std::mem::take(&mut self.notes)
     }
 
@@ -289,7 +210,26 @@ impl<'a> Parser<'a> {
         let notes = self.open_section();
         self.title_is_alone()?;
         let claims = self.claims()?;
-        self.case.expectations.push(Expectation { on, levels, claims, notes, line });
+        let or = Vec::new();
+        self.case.expectations.push(Expectation { on, levels, claims, or, notes, line });
+        self.or_fits = true;
+        Ok(())
+    }
+
+    /// Another outcome of the block right above. Comments on it join the
+    /// block's own: one outcome has no place of its own to keep them.
+    fn or(&mut self) -> Parsed<()> {
+        if !self.or_fits {
+            return Err(self.error(0, "`or:` goes on an `expect` block right above it"));
+        }
+        let mut notes = self.open_section();
+        self.title_is_alone()?;
+        let claims = self.claims()?;
+        if let Some(block) = self.case.expectations.last_mut() {
+            block.or.push(claims);
+            block.notes.append(&mut notes);
+        }
+        self.or_fits = true;
         Ok(())
     }
 
@@ -352,71 +292,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn step(&mut self, line: &'a str, prompt: Prompt) -> Parsed<()> {
-        let first = self.at;
-        self.in_header = false;
-        let level = match prompt.level {
-            Some((at, name)) => {
-                Some(name.parse::<Level>().map_err(|e| self.error(at, e.to_string()))?)
-            }
-            None => None,
-        };
-        let mut text = line[prompt.end..].to_string();
-        self.at += 1;
-        while sql::split(&text).unfinished {
-            match self.lines.get(self.at) {
-                Some(next) if next.starts_with(char::is_whitespace) || next.is_empty() => {
-                    text.push('\n');
-                    text.push_str(outdent(next));
-                    self.at += 1;
-                }
-                _ => {
-                    return Err(self.error_at(
-                        first,
-                        prompt.end.min(line.len()),
-                        "this statement lacks its ; (continue it on indented lines)",
-                    ));
-                }
-            }
-        }
-        let statements = sql::split(&text).statements;
-        if statements.is_empty() {
-            return Err(self.error_at(
-                first,
-                prompt.end.min(line.len()),
-                "no statement after the prompt",
-            ));
-        }
-        let mut notes = std::mem::take(&mut self.notes);
-        // A remark behind the statement becomes one above it.
-        if let Some((_, remark)) = text.rsplit_once(';')
-            && let Some(remark) = remark.trim().strip_prefix("--")
-        {
-            notes.extend(remark.lines().map(|l| l.trim().to_string()));
-        }
-        for (i, (offset, sql)) in statements.into_iter().enumerate() {
-            if i > 0 && prompt_end(&sql).is_some() {
-                let message = "a step of another session starts on a line of its own";
-                return Err(self.error_at(first, prompt.end + offset, message));
-            }
-            if i == 0 && level.is_some() && sql::kind(&sql) != sql::Kind::Begin {
-                return Err(self.error_at(
-                    first,
-                    0,
-                    "a level in the prompt belongs to a step that begins a transaction",
-                ));
-            }
-            self.case.steps.push(Step {
-                session: prompt.session.into(),
-                level: if i == 0 { level } else { None },
-                sql,
-                notes: std::mem::take(&mut notes),
-                line: Line(first + text[..offset].matches('\n').count() + 1),
-            });
-        }
-        Ok(())
-    }
-
     fn selectors_after(&self, key: &str, word: &str) -> Parsed<Vec<Selector>> {
         let rest = &key[word.len()..];
         if rest.trim().is_empty() {
@@ -465,33 +340,6 @@ impl<'a> Parser<'a> {
             source_line: source.trim_end().into(),
         }
     }
-}
-
-struct Prompt<'a> {
-    session: &'a str,
-    /// The level in brackets and where it stands.
-    level: Option<(usize, &'a str)>,
-    /// Where the statement starts.
-    end: usize,
-}
-
-/// `s1>` or `s1(serializable)>` at the start of a line.
-fn prompt_end(line: &str) -> Option<Prompt<'_>> {
-    let name_len = line.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
-    let (session, rest) = line.split_at(name_len);
-    if !session.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return None;
-    }
-    if rest.starts_with('>') {
-        return Some(Prompt { session, level: None, end: name_len + 1 });
-    }
-    let inner = rest.strip_prefix('(')?;
-    let close = inner.find(")>")?;
-    Some(Prompt {
-        session,
-        level: Some((name_len + 1, &inner[..close])),
-        end: name_len + 1 + close + 2,
-    })
 }
 
 fn indent_of(line: &str) -> usize {

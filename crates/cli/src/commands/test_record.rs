@@ -1,0 +1,95 @@
+//! `isolde test --record`: what runs showed, written into the case files as
+//! soon as each case has been run, so that an interrupted recording keeps what
+//! it has.
+
+use super::Context;
+use crate::exit_code::{ExitCode, Failure};
+use crate::library::Entry;
+use isolde_core::case;
+use isolde_core::recording::{self, Outcomes, Place};
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// So often is a case run that did not do the same twice: enough for an open
+/// outcome to come back, which a clock never does.
+const MOST: usize = 12;
+
+pub struct Recorder {
+    repeat: Option<u32>,
+    runs: usize,
+    changed: BTreeSet<PathBuf>,
+}
+
+impl Recorder {
+    pub fn new(repeat: Option<u32>) -> Recorder {
+        Recorder { repeat, runs: 0, changed: BTreeSet::new() }
+    }
+
+    /// Whether a case should be run once more, after these runs of it.
+    /// `as_before`: what is in the file has room for all of them.
+    pub fn wants_more(&self, runs: &[Vec<case::Claim>], as_before: bool) -> bool {
+        let least = match self.repeat {
+            Some(repeat) => repeat as usize,
+            None if as_before => 1,
+            None => 2,
+        };
+        runs.len() < least || (!as_before && runs.len() < MOST && recording::unsettled(runs))
+    }
+
+    /// Takes what was seen into the case and its file.
+    pub fn save(
+        &mut self,
+        context: &Context<'_>,
+        entry: &mut Entry,
+        new: Vec<(Place, Outcomes)>,
+    ) -> Result<(), Failure> {
+        self.runs += new.len();
+        let before = case::format(&entry.case);
+        recording::record(&mut entry.case, new);
+        let after = case::format(&entry.case);
+        let Some(file) = entry.file.as_ref().filter(|_| after != before) else { return Ok(()) };
+        write_whole(file, &after).map_err(|e| {
+            Failure::new(ExitCode::BadInput, format!("cannot write {}: {e}", file.display()))
+        })?;
+        if self.changed.insert(file.clone()) {
+            context.console.end_progress();
+            context.console.say(&format!("recorded {}", file.display()));
+        }
+        Ok(())
+    }
+
+    pub fn summary(&self) -> String {
+        format!("{} runs, {} files changed", self.runs, self.changed.len())
+    }
+}
+
+/// A file is the old one or the new one, never half of it, even if the process
+/// is killed or the disk is full. The temporary one is beside it, since a
+/// rename across file systems is none.
+fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
+    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut made = tempfile::Builder::new().prefix(".recording-").tempfile_in(folder)?;
+    made.write_all(text.as_bytes())?;
+    if let Ok(old) = std::fs::metadata(file) {
+        made.as_file().set_permissions(old.permissions())?;
+    }
+    made.persist(file)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.case");
+        std::fs::write(&file, "old").unwrap();
+        write_whole(&file, "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(write_whole(&folder.path().join("none/a.case"), "x").is_err());
+    }
+}
