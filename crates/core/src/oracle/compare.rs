@@ -131,9 +131,11 @@ fn outcomes(
     differ: impl Fn(&What, &What, String, String) -> Option<Difference>,
 ) -> Vec<Difference> {
     let mut found = Vec::new();
+    // What was taken back has no effect that a serial run would have to show.
+    let undone = |step: &usize| run.executed.iter().any(|t| t.undone.contains(step));
     for (at, step) in replay.origin.iter().enumerate() {
         let what = &run.case.steps[*step];
-        if what.kind() != kind {
+        if what.kind() != kind || undone(step) {
             continue;
         }
         if let (Some(ours), Some(theirs)) =

@@ -2,6 +2,7 @@
 //! order in which they ended.
 
 use crate::history::{ErrorClass, History, TxEnd, What};
+use crate::sql::{self, Kind};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +14,8 @@ pub struct Executed {
     pub how: TxEnd,
     /// The steps that were sent and did not fail for reasons of concurrency.
     pub steps: Vec<usize>,
+    /// Those of its steps that ROLLBACK TO took back.
+    pub undone: Vec<usize>,
     /// How many statements had been sent when it ended: transactions with the
     /// same number ended between the same two submissions, in an order that
     /// nobody saw.
@@ -43,11 +46,13 @@ pub fn executed(history: &History) -> Vec<Executed> {
             autocommit: t.autocommit,
             how: t.how,
             steps: Vec::new(),
+            undone: Vec::new(),
             moment: 0,
             ended_at: usize::MAX,
         })
         .collect();
     let mut open: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut savepoints: BTreeMap<&str, Savepoints> = BTreeMap::new();
     let mut sent = 0;
     for (at, event) in history.events.iter().enumerate() {
         match &event.what {
@@ -74,17 +79,56 @@ pub fn executed(history: &History) -> Vec<Executed> {
                         open.insert(&event.session, t);
                     }
                 }
+                let mine = savepoints.entry(event.session.as_str()).or_default();
                 let belongs = begins.or_else(|| open.get(event.session.as_str()).copied());
                 if let Some(t) = belongs
                     && !failed_by_others(what)
                 {
                     all[t].steps.push(step);
                 }
+                if what.error().is_none() {
+                    let back_to = mine.heed(&history.steps[step].sql, step);
+                    if let (Some(t), Some(since)) = (belongs, back_to) {
+                        let taken_back = |s: &usize| *s > since && *s < step;
+                        let undone: Vec<usize> =
+                            all[t].steps.iter().copied().filter(taken_back).collect();
+                        all[t].undone.extend(undone);
+                    }
+                }
             }
         }
     }
     all.sort_by_key(|t| t.ended_at);
     all
+}
+
+/// The savepoints of a session. MySQL takes one before its transaction has
+/// begun, so they are followed by session.
+#[derive(Default)]
+struct Savepoints(Vec<(String, usize)>);
+
+impl Savepoints {
+    /// Follows a statement that succeeded; for ROLLBACK TO the step of its
+    /// savepoint.
+    fn heed(&mut self, text: &str, step: usize) -> Option<usize> {
+        let name = || {
+            let words = sql::outer_words(text);
+            words.last().map(|(_, word)| word.to_ascii_lowercase()).unwrap_or_default()
+        };
+        let place = |all: &[(String, usize)], name: &str| all.iter().rposition(|(n, _)| n == name);
+        match sql::kind(text) {
+            Kind::Savepoint => self.0.push((name(), step)),
+            Kind::Release => self.0.truncate(place(&self.0, &name())?),
+            Kind::RollbackTo => {
+                let place = place(&self.0, &name())?;
+                self.0.truncate(place + 1);
+                return Some(self.0[place].1);
+            }
+            Kind::Begin | Kind::Commit | Kind::Rollback => self.0.clear(),
+            _ => {}
+        }
+        None
+    }
 }
 
 fn is_reply(what: &What) -> bool {

@@ -65,15 +65,16 @@ pub fn serial_transactions(run: &Concurrent<'_>, order: &[&Executed], reads: boo
     replay(run, Serial::Transactions, origin, |step| step)
 }
 
-/// The writes of the committed transactions, each in autocommit. None when a
-/// transaction has savepoints: what was rolled back to one cannot be told
-/// apart without its transaction.
+/// The writes of the committed transactions, each in autocommit, without what
+/// ROLLBACK TO took back. None when a statement is of a kind whose effect is
+/// not known, such as EXECUTE.
 pub fn serial_statements(run: &Concurrent<'_>, order: &[&Executed]) -> Option<Replay> {
     let kind = |step: &usize| run.case.steps[*step].kind();
-    let steps: Vec<usize> = order.iter().flat_map(|t| t.steps.iter().copied()).collect();
-    let replayed = |session: &str| order.iter().any(|t| t.session == session);
-    let savepoints = run.case.steps.iter().any(|s| of_savepoints(s.kind()) && replayed(&s.session));
-    if savepoints || steps.iter().any(|s| kind(s) == Kind::Other) {
+    let steps: Vec<usize> = order
+        .iter()
+        .flat_map(|t| t.steps.iter().copied().filter(|s| !t.undone.contains(s)))
+        .collect();
+    if steps.iter().any(|s| kind(s) == Kind::Other) {
         return None;
     }
     let origin: Vec<usize> =

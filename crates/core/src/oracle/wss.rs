@@ -71,7 +71,7 @@ fn judge_writes(run: &Concurrent<'_>, replays: &[Replay], histories: &[&History]
         return Verdict::Unknown(why);
     }
     let (Some(replay), Some(serial)) = (replays.first(), histories.first()) else {
-        return Verdict::Unknown("savepoints need their transaction".into());
+        return Verdict::Unknown("the effect of a statement by itself is not known".into());
     };
     if serial.lost_server() {
         return Verdict::Unknown("the server was lost in the serial run".into());

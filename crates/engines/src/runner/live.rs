@@ -38,6 +38,8 @@ pub struct Live {
     pub in_flight: Option<InFlight>,
     /// Something may be left in the session that the next run must not see.
     pub tainted: bool,
+    /// The engine has ended a transaction of this session by itself.
+    pub aborted: bool,
     /// A transaction with a level of its own has left it to the session.
     pub level_changed: bool,
 }
@@ -51,6 +53,7 @@ impl Live {
             tx: TxState::None,
             in_flight: None,
             tainted: false,
+            aborted: false,
             level_changed: false,
         }
     }
@@ -269,6 +272,7 @@ impl Run<'_> {
                 let by_its_own_end =
                     kind.ends_transaction() || error.is_none() || how == TxEnd::Committed;
                 self.lives[who].tx = if by_its_own_end { TxState::None } else { TxState::Dead };
+                self.lives[who].aborted |= !by_its_own_end;
                 self.end_transaction(who, step, transaction, how);
             }
         }

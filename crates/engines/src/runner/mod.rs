@@ -237,7 +237,9 @@ impl Runner {
             return;
         }
         // Popped from the end next time: the first session gets its own again.
-        for live in lives.into_iter().rev().filter(Live::is_idle) {
+        // One whose transaction the engine ended is closed: MariaDB leaves its
+        // READ ONLY to the transaction that comes next.
+        for live in lives.into_iter().rev().filter(|l| l.is_idle() && !l.aborted) {
             let level = (!live.level_changed).then_some(live.level);
             self.pool.push(Pooled { session: live.session, level });
         }
