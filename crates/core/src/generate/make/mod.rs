@@ -143,6 +143,10 @@ impl<'a> Maker<'a> {
 
     /// A table that a subquery or a join beside a write may read.
     fn table_to_read(&mut self) -> Option<&'a Table> {
+        let beside_a_write = !self.off_limits.is_empty();
+        if beside_a_write && !self.has(Feature::UpdateSubquery) {
+            return None;
+        }
         let schema = self.schema;
         let free: Vec<&Table> =
             schema.tables.iter().filter(|t| !self.off_limits.contains(&t.name)).collect();
