@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::exit_code;
+use crate::hunt_args::{FaultsArgs, HuntArgs};
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -62,6 +63,15 @@ Targets:
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// Make cases, run them, judge them, and write down what is wrong.
+    ///
+    /// Without arguments it hunts on SQLite for 20 seconds. Exits 1 when there
+    /// is a finding of cause bug.
+    #[command(after_help = TARGETS)]
+    Hunt(HuntArgs),
+    /// Plant each known kind of fault in a target and see which oracle catches it.
+    #[command(after_help = TARGETS)]
+    Faults(FaultsArgs),
     /// Which anomalies each isolation level lets through, as a table.
     ///
     /// Plays the Hermitage scenarios on every level of every target.

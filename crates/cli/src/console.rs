@@ -72,6 +72,11 @@ impl Console {
         }
     }
 
+    /// Whether a line that is replaced has a terminal to stand on.
+    pub fn shows_progress(&self) -> bool {
+        self.progress
+    }
+
     /// One line on the terminal that the next one replaces.
     pub fn progress(&self, text: &str) {
         if self.progress {

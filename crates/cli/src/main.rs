@@ -6,6 +6,7 @@ mod commands;
 mod console;
 mod diff;
 mod exit_code;
+mod hunt_args;
 mod interrupt;
 mod known_bugs;
 mod library;

@@ -13,6 +13,7 @@ pub mod history;
 pub mod judge;
 pub mod level;
 pub mod matrix;
+pub mod oracle;
 pub mod profile;
 pub mod random;
 pub mod recording;

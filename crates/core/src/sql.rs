@@ -123,6 +123,24 @@ fn tokens(sql: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The words of a statement outside of quotes, comments and parentheses, with
+/// where each begins.
+pub fn outer_words(sql: &str) -> Vec<(usize, &str)> {
+    let (mut at, mut depth) = (0usize, 0usize);
+    let mut words = Vec::new();
+    while let Some(piece) = next_piece(&sql[at..], false) {
+        let text = &sql[at..at + piece.len];
+        match text {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ if piece.word && depth == 0 => words.push((at, text)),
+            _ => {}
+        }
+        at += piece.len;
+    }
+    words
+}
+
 struct Piece {
     len: usize,
     word: bool,

@@ -35,6 +35,9 @@ pub fn profile() -> Profile {
         documentation: "https://docs.dolthub.com/sql-reference/sql-support/supported-statements"
             .into(),
         untested: false,
+        commit_ordered: Vec::new(),
+        serial_writes: Vec::new(),
+        behaviours: Vec::new(),
     }
 }
 

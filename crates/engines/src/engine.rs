@@ -133,6 +133,17 @@ pub trait Engine: Send {
     /// One statement on the control connection, inside Isolde's database.
     fn control(&mut self, sql: &str) -> EngineResult<Outcome>;
 
+    /// Several statements on the control connection, in one round trip where
+    /// the protocol has that. The first that fails ends them.
+    fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
+        for sql in statements {
+            if let Outcome::Error(error) = self.control(sql)? {
+                return Ok(Outcome::Error(error));
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
     /// Empties Isolde's database of everything that a case has made.
     fn clear(&mut self) -> EngineResult<()>;
 

@@ -10,8 +10,52 @@
 //! two looks agree.
 
 use crate::engine::SessionId;
-use isolde_core::Value;
+use isolde_core::profile::{Behaviour, Counterfactual, behaviour};
 use isolde_core::value::Row;
+use isolde_core::{Level, Value};
+
+/// What InnoDB's writes do by design. `snapshot`: REPEATABLE READ refuses to
+/// write rows that changed since the snapshot.
+pub fn behaviours(snapshot: bool) -> Vec<Behaviour> {
+    const MANUAL: &str = "https://dev.mysql.com/doc/refman/8.0/en";
+    let weak = [Level::ReadUncommitted, Level::ReadCommitted];
+    let mut all = vec![
+        behaviour(
+            "semi-consistent read",
+            &weak,
+            Counterfactual::LockingRead,
+            "an UPDATE that meets a locked row looks at its last committed version, and passes \
+             by if that does not match",
+            &format!("{MANUAL}/innodb-transaction-isolation-levels.html"),
+        ),
+        behaviour(
+            "no gap locks",
+            &weak,
+            Counterfactual::Level(Level::RepeatableRead),
+            "below REPEATABLE READ rows that do not match are not kept locked, and rows may be \
+             inserted between those that are",
+            &format!("{MANUAL}/innodb-locking.html#innodb-gap-locks"),
+        ),
+        behaviour(
+            "consistent reads inside of writes",
+            &weak,
+            Counterfactual::Level(Level::Serializable),
+            "below REPEATABLE READ the SELECT of an INSERT ... SELECT or of a subquery takes no \
+             locks",
+            &format!("{MANUAL}/innodb-locks-set.html"),
+        ),
+    ];
+    if snapshot {
+        all.push(behaviour(
+            "snapshot isolation",
+            &[Level::RepeatableRead],
+            Counterfactual::Level(Level::Serializable),
+            "with innodb_snapshot_isolation a write sees its snapshot, so write skew is possible",
+            "https://mariadb.com/kb/en/innodb-system-variables/#innodb_snapshot_isolation",
+        ));
+    }
+    all
+}
 
 /// The connections whose transaction is in `LOCK WAIT`, from the text of
 /// `SHOW ENGINE INNODB STATUS`.

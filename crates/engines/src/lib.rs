@@ -15,6 +15,7 @@ pub mod driver_message;
 pub mod driver_process;
 pub mod driver_programs;
 pub mod engine;
+pub mod fault;
 pub mod fetch;
 mod innodb;
 pub mod install;

@@ -78,6 +78,9 @@ fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
         other_errors: ErrorEffect::Statement,
         documentation: documentation.into(),
         untested: false,
+        commit_ordered: vec![Level::Serializable],
+        serial_writes: vec![Level::RepeatableRead, Level::Serializable],
+        behaviours: innodb::behaviours(snapshot),
     }
 }
 
@@ -482,6 +485,10 @@ impl Engine for MySqlEngine {
                 Err(error)
             }
         }
+    }
+
+    fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
+        self.control(&statements.join(";\n"))
     }
 
     fn clear(&mut self) -> EngineResult<()> {

@@ -9,7 +9,9 @@ use crate::spec::PgLinks;
 use crate::target::{Named, Options, Target};
 use crate::url::ServerUrl;
 use isolde_core::history::{ErrorClass, ErrorEffect, TargetInfo};
-use isolde_core::profile::{Ddl, Profile, Waiting, promise, rule};
+use isolde_core::profile::{
+    Behaviour, Counterfactual, Ddl, Profile, Waiting, behaviour, promise, rule,
+};
 use isolde_core::{Anomaly, Level, Value};
 use std::path::Path;
 use std::process::Command;
@@ -54,7 +56,49 @@ pub fn profile() -> Profile {
         other_errors: poisoned,
         documentation: "https://www.postgresql.org/docs/current/transaction-iso.html".into(),
         untested: false,
+        commit_ordered: Vec::new(),
+        serial_writes: vec![Level::Serializable],
+        behaviours: behaviours(),
     }
+}
+
+fn behaviours() -> Vec<Behaviour> {
+    const ISO: &str = "https://www.postgresql.org/docs/current/transaction-iso.html";
+    let link = |part: &str| format!("{ISO}#{part}");
+    let weak = [Level::ReadUncommitted, Level::ReadCommitted];
+    vec![
+        behaviour(
+            "re-check of updated rows",
+            &weak,
+            Counterfactual::LockingRead,
+            "a write that waited for a row looks at its new version, but at no other row again, \
+             so rows that came to match meanwhile are passed by",
+            &link("XACT-READ-COMMITTED"),
+        ),
+        behaviour(
+            "a snapshot a statement",
+            &weak,
+            Counterfactual::Level(Level::RepeatableRead),
+            "each statement sees what was committed when it began, so two statements of one \
+             transaction see different rows",
+            &link("XACT-READ-COMMITTED"),
+        ),
+        behaviour(
+            "no predicate locks",
+            &[Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead],
+            Counterfactual::Level(Level::Serializable),
+            "a write does not see rows that others have written and not committed, and does not \
+             keep them from appearing: write skew and phantoms are possible below SERIALIZABLE",
+            &link("XACT-REPEATABLE-READ"),
+        ),
+        behaviour(
+            "serial order is not commit order",
+            &[Level::Serializable],
+            Counterfactual::AnotherOrder,
+            "SERIALIZABLE promises some serial order, not the order of the commits",
+            &link("XACT-SERIALIZABLE"),
+        ),
+    ]
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -461,6 +505,10 @@ impl Engine for Postgres {
                 Err(error)
             }
         }
+    }
+
+    fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
+        self.control(&statements.join(";\n"))
     }
 
     fn clear(&mut self) -> EngineResult<()> {

@@ -71,6 +71,12 @@ pub fn profile(mode: Mode) -> Profile {
         other_errors: ErrorEffect::Statement,
         documentation: "https://sqlite.org/isolation.html".into(),
         untested: false,
+        // A reader of the write-ahead log keeps its snapshot while a writer
+        // commits, so it may come before one that ended earlier.
+        commit_ordered: if mode == Mode::Wal { vec![] } else { vec![Level::Serializable] },
+        // There is one writer at a time at every level.
+        serial_writes: vec![Level::ReadUncommitted, Level::Serializable],
+        behaviours: Vec::new(),
     }
 }
 
@@ -190,6 +196,18 @@ impl Engine for Sqlite {
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
         run_to_end(&mut self.control, sql, LONGEST_STATEMENT)
+    }
+
+    fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
+        // One transaction: a commit is what costs.
+        self.control("begin")?;
+        for sql in statements {
+            if let Outcome::Error(error) = self.control(sql)? {
+                self.control("rollback")?;
+                return Ok(Outcome::Error(error));
+            }
+        }
+        self.control("commit")
     }
 
     fn clear(&mut self) -> EngineResult<()> {

@@ -4,6 +4,7 @@ mod convert;
 mod driver_check;
 mod fetch;
 mod fmt;
+mod hunt;
 mod list;
 mod matrix;
 mod repl;
@@ -44,6 +45,8 @@ pub fn run(args: Args, console: &Console) -> Outcome {
     let options = Options { cache: Cache::open(), via };
     let context = Context { console, json: args.json, options };
     match args.command {
+        Command::Hunt(hunt) => hunt::run(&context, &hunt),
+        Command::Faults(faults) => hunt::faults::run(&context, &faults),
         Command::Matrix { targets, explain, level } => {
             matrix::run(&context, &targets, explain.as_deref(), &level)
         }

@@ -1,0 +1,139 @@
+//! `isolde faults`: every planted fault against every oracle.
+
+use super::super::{Context, Outcome};
+use super::{chosen_levels, failure, open_engine};
+use crate::console::Style;
+use crate::exit_code::{ExitCode, Failure};
+use crate::hunt_args::FaultsArgs;
+use crate::{interrupt, table};
+use isolde_core::generate::{Dialect, Generator, Options};
+use isolde_core::oracle::ORACLES;
+use isolde_engines::fault::{self, Concerns, FAULTS, Fault, Planted};
+use isolde_hunt::trial::{self, Sighting, Trial};
+use serde_json::json;
+
+struct Row {
+    fault: &'static Fault,
+    outcome: Result<Vec<Sighting>, String>,
+}
+
+pub fn run(context: &Context<'_>, args: &FaultsArgs) -> Outcome {
+    let chosen: Vec<&'static Fault> = if args.fault.is_empty() {
+        FAULTS.iter().collect()
+    } else {
+        let found: Result<Vec<_>, String> = args.fault.iter().map(|n| fault::find(n)).collect();
+        found.map_err(|e| Failure::new(ExitCode::Usage, e))?
+    };
+    if args.list {
+        let rows: Vec<Vec<String>> = chosen
+            .iter()
+            .map(|f| vec![f.name.into(), concerns(f).into(), f.about.into()])
+            .collect();
+        context.console.print(&table::layout(&rows, 90, &|_, _, text| text.to_string()));
+        return Ok(ExitCode::Fine);
+    }
+    let target = context.parse_target(&args.target)?;
+    let mut rows = Vec::new();
+    let mut name = String::new();
+    for fault in chosen {
+        let planted = Planted { fault, rate: args.fault_rate, seed: args.seed };
+        context.console.progress(&format!("{} on {target}", fault.name));
+        let plain = target.open(&context.options)?;
+        let info = plain.info().clone();
+        name = format!("{} {}", info.engine, info.version);
+        if let Some(why) = fault.unsupported_on(&info.engine, plain.profile()) {
+            rows.push(Row { fault, outcome: Err(why.into()) });
+            continue;
+        }
+        let levels = chosen_levels(&args.level, plain.profile())?;
+        let options = Options::new(levels, plain.profile().default_level);
+        drop(plain);
+        let engine = open_engine(context, &target, Some(planted))?;
+        let dialect = Dialect::for_engine(&info.engine, &info.version);
+        let generator = Generator::new(dialect, args.seed, options);
+        let trial = Trial {
+            generator: &generator,
+            oracles: ORACLES,
+            cases: args.cases,
+            interrupted: interrupt::asked,
+        };
+        let sightings = trial::run(&trial, engine).map_err(failure)?;
+        rows.push(Row { fault, outcome: Ok(sightings) });
+    }
+    context.console.end_progress();
+    if context.json {
+        context.console.print(&as_json(&name, args, &rows).to_string());
+    } else {
+        show(context, &name, args, &rows);
+    }
+    Ok(verdict(&rows))
+}
+
+/// A fault that concerns writes and that no oracle saw is a hole in the net.
+fn verdict(rows: &[Row]) -> ExitCode {
+    let missed = |row: &Row| {
+        row.fault.concerns == Concerns::Writes && row.outcome.as_ref().is_ok_and(Vec::is_empty)
+    };
+    if rows.iter().any(missed) { ExitCode::Violation } else { ExitCode::Fine }
+}
+
+fn concerns(fault: &Fault) -> &'static str {
+    match fault.concerns {
+        Concerns::Writes => "writes",
+        Concerns::Reads => "reads",
+        Concerns::Server => "server",
+    }
+}
+
+fn show(context: &Context<'_>, name: &str, args: &FaultsArgs, rows: &[Row]) {
+    let console = context.console;
+    let mut head = vec!["fault".to_string(), "concerns".to_string()];
+    head.extend(ORACLES.iter().map(|o| o.name().to_string()));
+    let mut cells = vec![head];
+    for row in rows {
+        let mut line = vec![row.fault.name.to_string(), concerns(row.fault).to_string()];
+        match &row.outcome {
+            Err(why) => line.push(format!("cannot be planted: {why}")),
+            Ok(sightings) => line.extend(ORACLES.iter().map(|oracle| {
+                match sightings.iter().find(|s| s.oracle == oracle.name()) {
+                    Some(s) => format!("{} cases, {:.1} s", s.cases, s.seconds),
+                    None => "–".to_string(),
+                }
+            })),
+        }
+        cells.push(line);
+    }
+    console.print(&console.paint(
+        Style::Strong,
+        &format!(
+            "{name}, rate {}, seed {}, at most {} cases",
+            args.fault_rate, args.seed, args.cases
+        ),
+    ));
+    console.print(&table::layout(&cells, 70, &|r, _, text| match (r, text) {
+        (0, _) => console.paint(Style::Strong, text),
+        (_, "–") => console.paint(Style::Dim, text),
+        _ => text.to_string(),
+    }));
+    console.say(
+        "– not seen. Write-specific serializability looks at what is left at the end and at what \
+         each write did;\nit cannot see what a read returned, except at SERIALIZABLE where the \
+         serial order is the commit order.",
+    );
+}
+
+fn as_json(name: &str, args: &FaultsArgs, rows: &[Row]) -> serde_json::Value {
+    let faults: Vec<serde_json::Value> = rows
+        .iter()
+        .map(|row| match &row.outcome {
+            Ok(sightings) => json!({
+                "fault": row.fault.name, "concerns": concerns(row.fault), "caught": sightings,
+            }),
+            Err(why) => json!({
+                "fault": row.fault.name, "concerns": concerns(row.fault), "unsupported": why,
+            }),
+        })
+        .collect();
+    json!({"target": name, "seed": args.seed, "rate": args.fault_rate, "cases": args.cases,
+           "faults": faults})
+}

@@ -1,0 +1,183 @@
+//! `isolde hunt`: the main job.
+
+pub mod faults;
+mod show;
+
+use super::{Context, Levels, Outcome, parse_levels};
+use crate::exit_code::{ExitCode, Failure};
+use crate::hunt_args::HuntArgs;
+use crate::{interrupt, library};
+use isolde_core::generate::{Dialect, Generator, Options};
+use isolde_core::oracle::{self, ORACLES, Oracle};
+use isolde_core::{Level, Profile};
+use isolde_engines::engine::{Engine, EngineResult};
+use isolde_engines::fault::{self, Planted};
+use isolde_engines::target::Target;
+use isolde_hunt::folder::Folder;
+use isolde_hunt::hunt::{self, Hunt, HuntError, Watch};
+use isolde_hunt::known::Known;
+use isolde_hunt::summary::{Identity, Summary};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A hunt that was asked for nothing in particular ends after this.
+const DEFAULT_TIME: Duration = Duration::from_secs(20);
+
+pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
+    let oracles = chosen_oracles(&args.oracle)?;
+    let target = context.parse_target(&args.target)?;
+    let seed = args.seed.unwrap_or_else(new_seed);
+    let planted = match &args.fault {
+        Some(name) => {
+            let fault = fault::find(name).map_err(|e| Failure::new(ExitCode::Usage, e))?;
+            Some(Planted { fault, rate: args.fault_rate, seed })
+        }
+        None => None,
+    };
+    context.console.progress(&format!("starting {target}"));
+    let open = || open_engine(context, &target, planted);
+    let first = open()?;
+    context.console.end_progress();
+    let levels = chosen_levels(&args.level, first.profile())?;
+    let info = first.info().clone();
+    let dialect = Dialect::for_engine(&info.engine, &info.version);
+    let mut options = Options::new(levels.clone(), first.profile().default_level);
+    options.ddl = args.ddl;
+    options.prepared = args.prepared;
+    let generator = Generator::new(dialect, seed, options);
+    let identity = Identity {
+        version: env!("CARGO_PKG_VERSION").into(),
+        seed,
+        target: info.target.clone(),
+        server_version: info.version.clone(),
+        settings: info.settings.clone(),
+        levels: levels.iter().map(|l| l.name().to_string()).collect(),
+        oracles: oracles.iter().map(|o| o.name().to_string()).collect(),
+        options: options_of(args),
+    };
+    let (folder, earlier) = open_folder(args, &identity)?;
+    let known = known_bugs();
+    let time = args.time.or(if args.cases.is_none() { Some(DEFAULT_TIME) } else { None });
+    let hunt = Hunt {
+        identity,
+        generator: &generator,
+        oracles: &oracles,
+        known: &known,
+        shard: args.shard,
+        cases: args.cases,
+        time,
+        workers: usize::from(args.jobs),
+        all: args.all,
+        open: &open,
+        interrupted: interrupt::asked,
+        stop_at_first: false,
+    };
+    show::beginning(context, &hunt, &folder);
+    let watch = Watch::default();
+    let ended =
+        show::watching(context, &watch, || hunt::run(&hunt, first, &folder, earlier, &watch));
+    let summary = ended.map_err(failure)?;
+    finish(context, args, &folder, &summary)
+}
+
+fn finish(context: &Context<'_>, args: &HuntArgs, folder: &Folder, summary: &Summary) -> Outcome {
+    let bad = |e: String| Failure::new(ExitCode::BadInput, e);
+    let findings = folder.read_findings().map_err(bad)?;
+    if let Some(file) = &args.junit {
+        let text = show::junit(summary, &findings);
+        std::fs::write(file, text).map_err(|e| {
+            Failure::new(ExitCode::BadInput, format!("cannot write {}: {e}", file.display()))
+        })?;
+    }
+    if context.json {
+        context.console.print(&serde_json::to_string(summary).unwrap_or_default());
+    } else {
+        show::ending(context, args, folder, summary, &findings);
+    }
+    Ok(match (interrupt::asked(), summary.violations.bug) {
+        (true, _) => ExitCode::Interrupted,
+        (false, 0) => ExitCode::Fine,
+        (false, _) => ExitCode::Violation,
+    })
+}
+
+fn open_engine(
+    context: &Context<'_>,
+    target: &Target,
+    planted: Option<Planted>,
+) -> EngineResult<Box<dyn Engine>> {
+    let engine = target.open(&context.options)?;
+    Ok(match planted {
+        Some(planted) => fault::plant(engine, planted),
+        None => engine,
+    })
+}
+
+/// What the generator and the faults are told beside the seed: hunts that
+/// differ in it have different cases.
+fn options_of(args: &HuntArgs) -> BTreeMap<String, String> {
+    let mut options = BTreeMap::new();
+    options.insert("ddl".to_string(), args.ddl.to_string());
+    options.insert("prepared".to_string(), args.prepared.to_string());
+    options.insert("all".to_string(), args.all.to_string());
+    if let Some(cases) = args.cases {
+        options.insert("cases".into(), cases.to_string());
+    }
+    if let Some(fault) = &args.fault {
+        options.insert("fault".into(), fault.clone());
+        options.insert("fault_rate".into(), args.fault_rate.to_string());
+    }
+    options
+}
+
+fn open_folder(args: &HuntArgs, identity: &Identity) -> Result<(Folder, Option<Summary>), Failure> {
+    if args.resume {
+        let folder = Folder::open(&args.out);
+        let earlier = hunt::resume(&folder, identity, args.shard).map_err(failure)?;
+        return Ok((folder, Some(earlier)));
+    }
+    let folder = Folder::create(&args.out).map_err(|e| failure(e.into()))?;
+    Ok((folder, None))
+}
+
+fn chosen_oracles(names: &[String]) -> Result<Vec<&'static dyn Oracle>, Failure> {
+    if names.is_empty() {
+        return Ok(ORACLES.to_vec());
+    }
+    let found: Result<Vec<_>, String> = names.iter().map(|n| oracle::find(n)).collect();
+    found.map_err(|e| Failure::new(ExitCode::Usage, e))
+}
+
+fn chosen_levels(names: &[String], profile: &Profile) -> Result<Vec<Level>, Failure> {
+    let all = profile.level_names();
+    let levels = match parse_levels(names)? {
+        Some(Levels::These(levels)) => levels,
+        _ => return Ok(all),
+    };
+    if let Some(unknown) = levels.iter().find(|l| !all.contains(l)) {
+        let known: Vec<&str> = all.iter().map(|l| l.name()).collect();
+        let text = format!("this target has no level {unknown}; it has {}", known.join(", "));
+        return Err(Failure::new(ExitCode::Usage, text));
+    }
+    Ok(levels)
+}
+
+/// The library, as far as it can be read: a hunt goes on without it.
+fn known_bugs() -> Vec<Known> {
+    let entries = library::load(None, None).unwrap_or_default();
+    entries.iter().filter_map(|entry| Known::of(&entry.case)).collect()
+}
+
+fn new_seed() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    // Short enough to be typed again.
+    since.map_or(1, |d| d.as_millis() as u64 % 1_000_000_007)
+}
+
+fn failure(error: HuntError) -> Failure {
+    match error {
+        HuntError::Run(error) => Failure::from(error),
+        HuntError::Folder(error) => Failure::new(ExitCode::BadInput, error.to_string()),
+        HuntError::Resume(text) => Failure::new(ExitCode::BadInput, text),
+    }
+}

@@ -1,0 +1,204 @@
+//! What people see of a hunt: how it goes, what it found, what to try next.
+
+use super::super::Context;
+use crate::console::Style;
+use crate::hunt_args::HuntArgs;
+use isolde_engines::install;
+use isolde_hunt::cause::Label;
+use isolde_hunt::finding::Finding;
+use isolde_hunt::folder::Folder;
+use isolde_hunt::hunt::{Hunt, HuntError, Watch};
+use isolde_hunt::summary::Summary;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often a line is worth printing where it stays.
+const QUIET_LINE: Duration = Duration::from_secs(5);
+
+pub fn beginning(context: &Context<'_>, hunt: &Hunt<'_>, folder: &Folder) {
+    let identity = &hunt.identity;
+    let levels = identity.levels.join(", ");
+    let shard = if hunt.shard.of > 1 { format!(", shard {}", hunt.shard) } else { String::new() };
+    context.console.note(&format!(
+        "hunting on {} {} at {levels}; seed {}{shard}; output in {}",
+        identity.target,
+        identity.server_version,
+        identity.seed,
+        folder.path().display()
+    ));
+}
+
+/// Runs the work and shows how it goes, on a thread of its own.
+pub fn watching(
+    context: &Context<'_>,
+    watch: &Watch,
+    work: impl FnOnce() -> Result<Summary, HuntError>,
+) -> Result<Summary, HuntError> {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let began = Instant::now();
+            let mut last_line = began;
+            while !done.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100));
+                tell_news(context, watch);
+                let line = progress_line(watch, began.elapsed());
+                context.console.progress(&line);
+                if !context.console.shows_progress() && last_line.elapsed() >= QUIET_LINE {
+                    last_line = Instant::now();
+                    context.console.note(&line);
+                }
+            }
+            context.console.end_progress();
+            tell_news(context, watch);
+        });
+        let outcome = work();
+        done.store(true, Ordering::Relaxed);
+        outcome
+    })
+}
+
+fn tell_news(context: &Context<'_>, watch: &Watch) {
+    let news = {
+        let mut news = watch.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        std::mem::take(&mut *news)
+    };
+    for finding in news {
+        context.console.end_progress();
+        context.console.note(&format!("case {}: {}", finding.case_number, finding.title));
+    }
+}
+
+fn progress_line(watch: &Watch, elapsed: Duration) -> String {
+    let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    let share = |part: u64, whole: u64| 100.0 * part as f64 / (whole.max(1)) as f64;
+    let cases = get(&watch.cases);
+    format!(
+        "{cases} cases, {:.0} a second; {:.0}% of statements waited, {:.0}% of transactions \
+         aborted; {} bug, {} undecided, {} documented",
+        cases as f64 / elapsed.as_secs_f64().max(0.001),
+        share(get(&watch.waited), get(&watch.statements)),
+        share(get(&watch.aborted), get(&watch.transactions)),
+        get(&watch.bug),
+        get(&watch.undecided),
+        get(&watch.documented),
+    )
+}
+
+pub fn ending(
+    context: &Context<'_>,
+    args: &HuntArgs,
+    folder: &Folder,
+    summary: &Summary,
+    findings: &[Finding],
+) {
+    let console = context.console;
+    let identity = &summary.identity;
+    console.print(&format!(
+        "{} {}, seed {}: {} cases in {:.1} s ({:.0} a second), {} statements, {:.1}% of them valid",
+        identity.target,
+        identity.server_version,
+        identity.seed,
+        summary.cases,
+        summary.seconds,
+        summary.cases as f64 / summary.seconds.max(0.001),
+        summary.statements,
+        100.0 * summary.valid_share,
+    ));
+    let v = summary.violations;
+    let line = format!(
+        "violations: {} bug, {} undecided, {} documented; {} distinct findings",
+        v.bug, v.undecided, v.documented, summary.distinct
+    );
+    let style = match (v.bug, v.undecided) {
+        (0, 0) => Style::Good,
+        (0, _) => Style::Doubt,
+        _ => Style::Bad,
+    };
+    console.print(&console.paint(style, &line));
+    for (behaviour, count) in &summary.by_behaviour {
+        console.say(&console.paint(Style::Dim, &format!("  {count} documented: {behaviour}")));
+    }
+    if summary.not_confirmed > 0 {
+        console.say(&format!("  {} did not happen again and do not count", summary.not_confirmed));
+    }
+    if summary.not_run > 0 {
+        console.say(&format!("  {} cases had a schema that it refused", summary.not_run));
+    }
+    let mut shown: Vec<&str> = Vec::new();
+    for finding in findings.iter().filter(|f| f.cause.label != Label::Documented) {
+        if !shown.contains(&finding.signature.as_str()) && shown.len() < 8 {
+            shown.push(&finding.signature);
+            let place = folder.path().join("findings").join(&finding.id);
+            console.print(&format!("  {}  {}", place.display(), finding.title));
+        }
+    }
+    console.print(&format!("report: {}", folder.path().join("report.html").display()));
+    if !crate::interrupt::asked() {
+        next_steps(context, args);
+    }
+}
+
+/// What a newcomer would like to try: only what works on this machine.
+fn next_steps(context: &Context<'_>, args: &HuntArgs) {
+    let console = context.console;
+    let mut lines: Vec<(String, String)> = Vec::new();
+    if args.fault.is_none() {
+        let command = format!("isolde hunt {} --fault row-skipped", args.target);
+        lines.push((command, "plant a fault and see it caught".into()));
+    }
+    let cached = install::cached_installs(&context.options.cache);
+    let machine = install::machine_installs();
+    let turso = cached.iter().any(|i| i.engine == "turso");
+    let (command, what) = if turso {
+        ("isolde hunt turso+mvcc", "a young engine, in Isolde's cache")
+    } else {
+        ("isolde fetch turso && isolde hunt turso+mvcc", "a young engine that Isolde can fetch")
+    };
+    lines.push((command.into(), what.into()));
+    let mut named: Vec<&str> = Vec::new();
+    for found in machine.iter().chain(&cached) {
+        if !named.contains(&found.engine.as_str()) && !args.target.starts_with(&found.engine) {
+            named.push(&found.engine);
+            if found.engine != "turso" {
+                let command = format!("isolde hunt {} -j 2 --time 5m", found.engine);
+                lines.push((command, format!("{} {}", found.engine, found.version)));
+            }
+        }
+    }
+    console.say("try next:");
+    let width = lines.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+    for (command, what) in lines {
+        console.say(&format!("  {command:width$}   {what}"));
+    }
+}
+
+/// One test a finding, and one for the hunt itself.
+pub fn junit(summary: &Summary, findings: &[Finding]) -> String {
+    let escape = |text: &str| {
+        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    };
+    let bugs = findings.iter().filter(|f| f.cause.label == Label::Bug).count();
+    let name = escape(&format!("hunt {} seed {}", summary.identity.target, summary.identity.seed));
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{name}\" \
+         tests=\"{}\" failures=\"{bugs}\" time=\"{:.1}\">\n<testcase classname=\"{name}\" \
+         name=\"{} cases\" time=\"{:.1}\"/>\n",
+        findings.len() + 1,
+        summary.seconds,
+        summary.cases,
+        summary.seconds
+    );
+    for finding in findings {
+        let title = escape(&finding.title);
+        let text = escape(&finding.explanation.join("\n"));
+        let case = format!("<testcase classname=\"{name}\" name=\"case {} {title}\">", finding.id);
+        let body = match finding.cause.label {
+            Label::Bug => format!("<failure message=\"{title}\">{text}</failure>"),
+            _ => format!("<system-out>{text}</system-out>"),
+        };
+        out.push_str(&format!("{case}{body}</testcase>\n"));
+    }
+    out.push_str("</testsuite>\n</testsuites>\n");
+    out
+}

@@ -1,0 +1,117 @@
+//! The arguments of `isolde hunt` and `isolde faults`.
+
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Args)]
+pub struct HuntArgs {
+    /// What to hunt on.
+    #[arg(value_name = "TARGET", default_value = "sqlite")]
+    pub target: String,
+    /// Which oracles judge: tx-wss, stmt-wss, serial-reads, crash. Without it all.
+    #[arg(long, value_name = "ORACLE", value_delimiter = ',')]
+    pub oracle: Vec<String>,
+    /// Levels to hunt at: `all`, or names. Each case draws one of them.
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', default_value = "all")]
+    pub level: Vec<String>,
+    /// Makes the same cases again; without it a new one, which is printed.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Ends after case number N - 1.
+    #[arg(long, value_name = "N")]
+    pub cases: Option<u64>,
+    /// Ends after this long: 20s, 10m, 2h. Without it and --cases 20 s.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub time: Option<Duration>,
+    /// Workers, each with a server (or a database on yours) of its own.
+    #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: u16,
+    /// Plants a fault between Isolde and the engine; see `isolde faults`.
+    #[arg(long, value_name = "NAME")]
+    pub fault: Option<String>,
+    /// How often the fault strikes where it could, from 0 to 1.
+    #[arg(long, value_name = "RATE", default_value_t = 0.1, value_parser = parse_rate)]
+    pub fault_rate: f64,
+    /// Where findings are written, while they are found.
+    #[arg(long, value_name = "DIR", default_value = "isolde.out")]
+    pub out: PathBuf,
+    /// Takes part K of N of the same cases; see `isolde merge`.
+    #[arg(long, value_name = "K/N", default_value = "1/1", value_parser = isolde_hunt::summary::Shard::parse)]
+    pub shard: isolde_hunt::summary::Shard,
+    /// Goes on with the hunt in --out that was ended or killed.
+    #[arg(long)]
+    pub resume: bool,
+    /// Documented violations are findings, too.
+    #[arg(long)]
+    pub all: bool,
+    /// DDL among the statements: CREATE INDEX, ALTER TABLE, TRUNCATE.
+    #[arg(long)]
+    pub ddl: bool,
+    /// Writes and reads as prepared statements where the engine has them.
+    #[arg(long)]
+    pub prepared: bool,
+    /// Writes the findings as JUnit XML as well.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct FaultsArgs {
+    /// Where to plant them.
+    #[arg(value_name = "TARGET", default_value = "sqlite")]
+    pub target: String,
+    /// Only these faults.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub fault: Vec<String>,
+    /// How often a fault strikes where it could, from 0 to 1.
+    #[arg(long, value_name = "RATE", default_value_t = 0.1, value_parser = parse_rate)]
+    pub fault_rate: f64,
+    /// Cases to try for each fault and oracle.
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    pub cases: u64,
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Levels to hunt at: `all`, or names.
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', default_value = "all")]
+    pub level: Vec<String>,
+    /// Only list the faults.
+    #[arg(long)]
+    pub list: bool,
+}
+
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a time; write 20s, 10m or 2h");
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let number: f64 = text[..digits].parse().map_err(|_| wrong())?;
+    let unit = match &text[digits..] {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    Duration::try_from_secs_f64(number * unit).map_err(|_| wrong())
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(rate) if (0.0..=1.0).contains(&rate) => Ok(rate),
+        _ => Err(format!("`{text}` is not a rate from 0 to 1")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units_and_rates_have_limits() {
+        assert_eq!(parse_time("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("2h"), Ok(Duration::from_secs(7200)));
+        for wrong in ["", "m", "-1s", "5 minutes", "1e99h"] {
+            assert!(parse_time(wrong).unwrap_err().contains("10m"), "{wrong}");
+        }
+        assert!(parse_rate("1.1").is_err() && parse_rate("x").is_err());
+    }
+}

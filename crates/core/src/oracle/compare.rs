@@ -1,0 +1,153 @@
+//! What differs between a concurrent run and a serial one: rows as multisets
+//! of typed rows, whether each write succeeded, how many rows it changed.
+
+use super::{Concurrent, Replay};
+use crate::history::{FinalRows, History, What};
+use crate::sql::{self, Kind};
+use crate::transcript::reply_text;
+use crate::value::{Row, compare_rows, same_multiset};
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Difference {
+    /// The final rows of a query.
+    Final {
+        query: String,
+        columns: Vec<String>,
+        concurrent: Vec<Row>,
+        serial: Vec<Row>,
+        /// In one and not, or not as often, in the other.
+        only_concurrent: Vec<Row>,
+        only_serial: Vec<Row>,
+    },
+    /// A write went through in one run and failed in the other.
+    Success { label: String, sql: String, concurrent: String, serial: String },
+    /// A write changed more or fewer rows.
+    Affected { label: String, sql: String, concurrent: u64, serial: u64 },
+    /// A read returned other rows.
+    Read { label: String, sql: String, concurrent: Vec<Row>, serial: Vec<Row> },
+    /// A session or the server was lost, or the engine says that it is broken.
+    Broken { label: String, sql: String, error: String },
+}
+
+impl Difference {
+    /// What kind of difference it is: two violations with other kinds are not
+    /// the same violation.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Difference::Final { .. } => "final rows",
+            Difference::Success { .. } => "success",
+            Difference::Affected { .. } => "affected",
+            Difference::Read { .. } => "read",
+            Difference::Broken { .. } => "broken",
+        }
+    }
+}
+
+/// All that differs between the concurrent run and a serial one of whole
+/// transactions; reads too, where the replay has them.
+pub fn differences(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Difference> {
+    let mut all = final_rows(run.history, serial);
+    all.extend(writes(run, replay, serial));
+    all.extend(reads(run, replay, serial));
+    all
+}
+
+/// The rows at the end.
+pub fn final_rows(concurrent: &History, serial: &History) -> Vec<Difference> {
+    let pairs = concurrent.final_state.iter().zip(&serial.final_state);
+    pairs.filter_map(|(ours, theirs)| final_difference(ours, theirs)).collect()
+}
+
+fn final_difference(ours: &FinalRows, theirs: &FinalRows) -> Option<Difference> {
+    if same_multiset(&ours.rows, &theirs.rows) {
+        return None;
+    }
+    Some(Difference::Final {
+        query: ours.query.clone(),
+        columns: ours.columns.clone(),
+        concurrent: ours.rows.clone(),
+        serial: theirs.rows.clone(),
+        only_concurrent: without(&ours.rows, &theirs.rows),
+        only_serial: without(&theirs.rows, &ours.rows),
+    })
+}
+
+/// The rows of `a` that are not in `b`, or not as often.
+fn without(a: &[Row], b: &[Row]) -> Vec<Row> {
+    let mut left: Vec<&Row> = b.iter().collect();
+    a.iter()
+        .filter(|row| {
+            let same = left.iter().position(|x| compare_rows(x, row) == Ordering::Equal);
+            same.map(|i| left.swap_remove(i)).is_none()
+        })
+        .cloned()
+        .collect()
+}
+
+/// What each write of the replay did here and there.
+pub fn writes(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Difference> {
+    outcomes(run, replay, serial, Kind::Write, |ours, theirs, label, sql| match (ours, theirs) {
+        (What::Error(_), What::Error(_)) => None,
+        (What::Error(_), _) | (_, What::Error(_) | What::NotSent { .. }) => {
+            Some(Difference::Success {
+                label,
+                sql,
+                concurrent: explain(ours),
+                serial: explain(theirs),
+            })
+        }
+        (What::Affected { count: a }, What::Affected { count: b }) if a != b => {
+            Some(Difference::Affected { label, sql, concurrent: *a, serial: *b })
+        }
+        _ => None,
+    })
+}
+
+/// What each read of the replay returned here and there. SKIP LOCKED asks for
+/// other rows when others are at work.
+pub fn reads(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Difference> {
+    outcomes(run, replay, serial, Kind::Select, |ours, theirs, label, sql| {
+        if sql::outer_words(&sql).iter().any(|(_, word)| word.eq_ignore_ascii_case("skip")) {
+            return None;
+        }
+        let (ours, theirs) = (ours.rows()?, theirs.rows()?);
+        (!same_multiset(ours, theirs)).then(|| Difference::Read {
+            label,
+            sql,
+            concurrent: ours.to_vec(),
+            serial: theirs.to_vec(),
+        })
+    })
+}
+
+fn outcomes(
+    run: &Concurrent<'_>,
+    replay: &Replay,
+    serial: &History,
+    kind: Kind,
+    differ: impl Fn(&What, &What, String, String) -> Option<Difference>,
+) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for (at, step) in replay.origin.iter().enumerate() {
+        let what = &run.case.steps[*step];
+        if what.kind() != kind {
+            continue;
+        }
+        if let (Some(ours), Some(theirs)) =
+            (run.history.outcome(*step).reply, serial.outcome(at).reply)
+        {
+            found.extend(differ(ours, theirs, run.case.label(*step), what.sql.clone()));
+        }
+    }
+    found
+}
+
+fn explain(what: &What) -> String {
+    match what {
+        What::Error(error) => format!("error {}: {}", error.code, error.message),
+        other => reply_text(other),
+    }
+}

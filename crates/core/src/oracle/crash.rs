@@ -1,0 +1,40 @@
+//! A server that dies, a driver that aborts, an engine that reports that it
+//! is broken inside: a finding whatever the level.
+
+use super::{Concurrent, Difference, Oracle, Replay, Verdict};
+use crate::History;
+use crate::history::ErrorClass;
+
+pub struct Crash;
+
+impl Oracle for Crash {
+    fn name(&self) -> &'static str {
+        "crash"
+    }
+
+    fn about(&self) -> &'static str {
+        "the engine neither dies nor reports an internal error"
+    }
+
+    fn replays(&self, _: &Concurrent<'_>) -> Vec<Replay> {
+        Vec::new()
+    }
+
+    fn judge(&self, run: &Concurrent<'_>, _: &[Replay], _: &[&History]) -> Verdict {
+        let broken: Vec<Difference> = run
+            .history
+            .events
+            .iter()
+            .filter_map(|event| {
+                let error = event.what.error()?;
+                let bad = matches!(error.class, ErrorClass::Lost | ErrorClass::Internal);
+                bad.then(|| Difference::Broken {
+                    label: event.step.map_or("?".into(), |s| run.case.label(s)),
+                    sql: event.step.map_or_else(String::new, |s| run.case.steps[s].sql.clone()),
+                    error: error.to_string(),
+                })
+            })
+            .collect();
+        if broken.is_empty() { Verdict::Consistent } else { Verdict::Violated(broken) }
+    }
+}

@@ -1,0 +1,326 @@
+//! Histories in a few words, and what the oracles make of them.
+
+use super::*;
+use crate::case;
+use crate::history::{
+    DbError, ErrorClass, ErrorEffect, Event, FinalRows, Transaction, TxEnd, What,
+};
+use crate::value::Value;
+
+fn case_of(steps: &str) -> Case {
+    case::parse(&format!("case: t\nlevel: serializable\n{steps}")).expect("a case")
+}
+
+/// A history in which every statement is answered at once, in the order of
+/// the case; `reply` says how.
+fn history_of(case: &Case, finals: &[i64], reply: impl Fn(&str) -> What) -> History {
+    let mut history = History {
+        isolde: String::new(),
+        case: case.id.clone(),
+        on: Default::default(),
+        level: case.level,
+        seed: None,
+        steps: Vec::new(),
+        events: Vec::new(),
+        transactions: Vec::new(),
+        final_state: vec![FinalRows {
+            query: "select v from t".into(),
+            columns: vec!["v".into()],
+            rows: finals.iter().map(|v| vec![Value::Int(*v)]).collect(),
+            error: None,
+        }],
+        server_log: None,
+    };
+    let mut open: Vec<(String, usize)> = Vec::new();
+    for (i, step) in case.steps.iter().enumerate() {
+        let mut push = |what| {
+            history.events.push(Event { session: step.session.clone(), step: Some(i), what })
+        };
+        push(What::Sent { as_sql: None });
+        push(reply(&step.sql));
+        let mine = open.iter().position(|(s, _)| *s == step.session);
+        match step.sql.as_str() {
+            "begin" => {
+                open.push((step.session.clone(), history.transactions.len()));
+                history.transactions.push(transaction(&step.session, i, false, TxEnd::RolledBack));
+            }
+            "commit" | "rollback" => {
+                let (_, t) = open.remove(mine.expect("a transaction"));
+                let commits = step.sql == "commit";
+                let how = if commits { TxEnd::Committed } else { TxEnd::RolledBack };
+                history.transactions[t].how = how;
+                let what = What::Ended { transaction: t, how };
+                history.events.push(Event { session: step.session.clone(), step: Some(i), what });
+            }
+            _ if mine.is_none() && step.kind() != crate::sql::Kind::Other => {
+                history.transactions.push(transaction(&step.session, i, true, TxEnd::Committed));
+            }
+            _ => {}
+        }
+    }
+    history
+}
+
+fn transaction(session: &str, begin: usize, autocommit: bool, how: TxEnd) -> Transaction {
+    Transaction { session: session.into(), begin, autocommit, how }
+}
+
+fn answered(sql: &str) -> What {
+    match crate::sql::kind(sql) {
+        crate::sql::Kind::Write => What::Affected { count: 1 },
+        crate::sql::Kind::Select => What::Rows { columns: vec!["v".into()], rows: Vec::new() },
+        _ => What::Done,
+    }
+}
+
+const TWO: &str = "s1> begin;\ns2> begin;\ns1> update t set v = 1;\ns2> update t set v = 2;\n\
+                   s1> select v from t;\ns2> commit;\ns1> commit;\n";
+
+fn sql_of(replay: &Replay) -> Vec<String> {
+    replay.case.steps.iter().map(|s| format!("{}> {}", s.session, s.sql)).collect()
+}
+
+#[test]
+fn transactions_are_replayed_in_the_order_of_their_commits_without_reads() {
+    let case = case_of(TWO);
+    let history = history_of(&case, &[1], answered);
+    let run = Concurrent::new(&case, &history, false);
+    let replay = serial_transactions(&run, &run.committed(), false);
+    assert_eq!(
+        sql_of(&replay),
+        [
+            "s2> begin",
+            "s2> update t set v = 2",
+            "s2> commit",
+            "s1> begin",
+            "s1> update t set v = 1",
+            "s1> commit"
+        ]
+    );
+    assert_eq!(replay.origin, [1, 3, 5, 0, 2, 6]);
+}
+
+#[test]
+fn statements_are_replayed_by_themselves_without_their_transactions() {
+    let case = case_of(TWO);
+    let history = history_of(&case, &[1], answered);
+    let run = Concurrent::new(&case, &history, false);
+    let replay = serial_statements(&run, &run.committed()).expect("no savepoints");
+    assert_eq!(
+        sql_of(&replay),
+        ["autocommit> update t set v = 2", "autocommit> update t set v = 1"]
+    );
+}
+
+#[test]
+fn savepoints_keep_statements_from_being_replayed_by_themselves() {
+    let case = case_of("s1> begin;\ns1> savepoint a;\ns1> rollback to a;\ns1> commit;\n");
+    let history = history_of(&case, &[], answered);
+    let run = Concurrent::new(&case, &history, false);
+    assert!(serial_statements(&run, &run.committed()).is_none());
+    let verdict = wss::StmtWss.judge(&run, &[], &[]);
+    assert!(matches!(verdict, Verdict::Unknown(why) if why.contains("savepoints")));
+}
+
+#[test]
+fn what_was_rolled_back_is_left_out() {
+    let case = case_of("s1> begin;\ns1> update t set v = 1;\ns1> rollback;\ns2> delete from t;\n");
+    let history = history_of(&case, &[], answered);
+    let run = Concurrent::new(&case, &history, false);
+    let replay = serial_transactions(&run, &run.committed(), false);
+    assert_eq!(sql_of(&replay), ["s2> delete from t"]);
+}
+
+#[test]
+fn autocommit_switched_off_is_replayed_before_its_transaction() {
+    let case = case_of(
+        "s1> set autocommit = 0;\ns1> savepoint a;\ns2> delete from t;\ns1> begin;\ns1> commit;\n",
+    );
+    let mut history = history_of(&case, &[], answered);
+    // MySQL opens no transaction for a SAVEPOINT.
+    history.transactions.retain(|t| t.begin != 1);
+    history.transactions[0].begin = 2;
+    history.transactions[1].begin = 3;
+    for event in &mut history.events {
+        if let What::Ended { transaction, .. } = &mut event.what {
+            *transaction = 1;
+        }
+    }
+    let run = Concurrent::new(&case, &history, false);
+    let replay = serial_transactions(&run, &run.committed(), false);
+    assert_eq!(
+        sql_of(&replay),
+        [
+            "s2> delete from t",
+            "s1> set autocommit = 0",
+            "s1> savepoint a",
+            "s1> begin",
+            "s1> commit"
+        ]
+    );
+    assert!(serial_statements(&run, &run.committed()).is_none());
+}
+
+#[test]
+fn a_statement_that_failed_because_of_others_is_not_replayed() {
+    let case = case_of("s1> begin;\ns1> update t set v = 1;\ns1> delete from t;\ns1> commit;\n");
+    let timeout = |class| {
+        What::Error(DbError {
+            code: "1205".into(),
+            sqlstate: None,
+            message: String::new(),
+            class,
+            effect: ErrorEffect::Statement,
+        })
+    };
+    let failing = |class: ErrorClass| {
+        let reply = move |sql: &str| {
+            if sql.starts_with("update") { timeout(class) } else { answered(sql) }
+        };
+        let history = history_of(&case, &[], reply);
+        let run = Concurrent::new(&case, &history, false);
+        sql_of(&serial_transactions(&run, &run.committed(), false)).len()
+    };
+    assert_eq!(failing(ErrorClass::LockTimeout), 3);
+    assert_eq!(failing(ErrorClass::Serialization), 3);
+    // A broken constraint is broken in a serial run, too.
+    assert_eq!(failing(ErrorClass::Constraint), 4);
+}
+
+fn judge_tx(concurrent: &History, serial: &History, case: &Case, ordered: bool) -> Verdict {
+    let run = Concurrent::new(case, concurrent, ordered);
+    let replays = wss::TxWss.replays(&run);
+    wss::TxWss.judge(&run, &replays, &[serial])
+}
+
+#[test]
+fn equal_rows_in_another_order_are_consistent_and_other_rows_are_not() {
+    let case = case_of(TWO);
+    let concurrent = history_of(&case, &[1, 2], answered);
+    let run = Concurrent::new(&case, &concurrent, false);
+    let replay = serial_transactions(&run, &run.committed(), false);
+    let same = history_of(&replay.case, &[2, 1], answered);
+    assert_eq!(judge_tx(&concurrent, &same, &case, false), Verdict::Consistent);
+    let other = history_of(&replay.case, &[2, 2], answered);
+    let verdict = judge_tx(&concurrent, &other, &case, false);
+    let differences = verdict.differences().expect("a violation");
+    assert!(matches!(&differences[0], Difference::Final { only_concurrent, only_serial, .. }
+        if *only_concurrent == [[Value::Int(1)]] && *only_serial == [[Value::Int(2)]]));
+}
+
+#[test]
+fn a_write_that_changes_another_number_of_rows_is_a_violation() {
+    let case = case_of(TWO);
+    let concurrent = history_of(&case, &[1], answered);
+    let run = Concurrent::new(&case, &concurrent, false);
+    let replay = serial_transactions(&run, &run.committed(), false);
+    let serial = history_of(&replay.case, &[1], |sql| match sql {
+        "update t set v = 1" => What::Affected { count: 2 },
+        sql => answered(sql),
+    });
+    let verdict = judge_tx(&concurrent, &serial, &case, false);
+    assert!(matches!(&verdict.differences().unwrap()[0],
+        Difference::Affected { label, concurrent: 1, serial: 2, .. } if label == "s1.2"));
+}
+
+#[test]
+fn a_write_that_fails_in_one_run_only_is_a_violation() {
+    let case = case_of(TWO);
+    let concurrent = history_of(&case, &[1], answered);
+    let run = Concurrent::new(&case, &concurrent, false);
+    let replay = serial_transactions(&run, &run.committed(), false);
+    let serial = history_of(&replay.case, &[1], |sql| match sql {
+        "update t set v = 2" => What::Error(DbError {
+            code: "1062".into(),
+            sqlstate: None,
+            message: "duplicate".into(),
+            class: ErrorClass::Constraint,
+            effect: ErrorEffect::Statement,
+        }),
+        sql => answered(sql),
+    });
+    let verdict = judge_tx(&concurrent, &serial, &case, false);
+    assert_eq!(verdict.differences().unwrap()[0].kind(), "success");
+}
+
+#[test]
+fn reads_are_compared_only_where_the_serial_order_is_the_commit_order() {
+    let case = case_of(TWO);
+    let concurrent = history_of(&case, &[1], answered);
+    let reads = |ordered: bool| {
+        let run = Concurrent::new(&case, &concurrent, ordered);
+        let replays = wss::SerialReads.replays(&run);
+        let serial = replays.first().map(|replay| {
+            history_of(&replay.case, &[1], |sql| match sql {
+                "select v from t" => {
+                    What::Rows { columns: vec!["v".into()], rows: vec![vec![Value::Int(9)]] }
+                }
+                sql => answered(sql),
+            })
+        });
+        let histories: Vec<&History> = serial.iter().collect();
+        wss::SerialReads.judge(&run, &replays, &histories)
+    };
+    assert_eq!(reads(true).differences().unwrap()[0].kind(), "read");
+    assert!(matches!(reads(false), Verdict::Unknown(_)));
+}
+
+#[test]
+fn reads_that_skip_locked_rows_are_not_compared() {
+    let reads = |sql: &str| {
+        let case = case_of(&format!("s1> begin;\ns1> {sql};\ns1> commit;\n"));
+        let concurrent = history_of(&case, &[1], answered);
+        let run = Concurrent::new(&case, &concurrent, true);
+        let replays = wss::SerialReads.replays(&run);
+        let serial = history_of(&replays[0].case, &[1], |sql| match answered(sql) {
+            What::Rows { columns, .. } => What::Rows { columns, rows: vec![vec![Value::Int(9)]] },
+            other => other,
+        });
+        wss::SerialReads.judge(&run, &replays, &[&serial])
+    };
+    assert_eq!(reads("select v from t for update skip locked"), Verdict::Consistent);
+    assert!(reads("select v from t where a = 'skip locked' for update").differences().is_some());
+}
+
+#[test]
+fn a_lost_transaction_makes_the_verdict_unknown_and_is_a_crash() {
+    let case = case_of(TWO);
+    let mut history = history_of(&case, &[1], |sql| match sql {
+        "update t set v = 2" => What::Error(DbError::lost("gone")),
+        sql => answered(sql),
+    });
+    history.transactions[1].how = TxEnd::Lost;
+    assert!(matches!(judge_tx(&history, &history, &case, false), Verdict::Unknown(_)));
+    let run = Concurrent::new(&case, &history, false);
+    assert_eq!(crash::Crash.judge(&run, &[], &[]).differences().unwrap().len(), 1);
+    let fine = history_of(&case, &[1], answered);
+    let run = Concurrent::new(&case, &fine, false);
+    assert_eq!(crash::Crash.judge(&run, &[], &[]), Verdict::Consistent);
+}
+
+#[test]
+fn other_orders_are_all_permutations_that_keep_each_session_in_order() {
+    let case = case_of(
+        "s1> update t set v = 1;\ns2> update t set v = 2;\ns1> update t set v = 3;\n\
+         s3> update t set v = 4;\n",
+    );
+    let history = history_of(&case, &[], answered);
+    let run = Concurrent::new(&case, &history, false);
+    let label = |order: &Vec<&Executed>| order.iter().map(|t| t.steps[0]).collect::<Vec<_>>();
+    let mut found: Vec<Vec<usize>> = other_orders(&run, false, 100).iter().map(label).collect();
+    found.push(vec![0, 1, 2, 3]);
+    found.sort();
+    // By brute force: every arrangement of the four in which 0 is before 2.
+    let mut expected = Vec::new();
+    for code in 0..256usize {
+        let order: Vec<usize> = (0..4).map(|i| code >> (2 * i) & 3).collect();
+        let at = |x| order.iter().position(|y| *y == x);
+        if (0..4).all(|x| at(x).is_some()) && at(0) < at(2) {
+            expected.push(order);
+        }
+    }
+    expected.sort();
+    assert_eq!(found, expected);
+    // Each ended at a moment of its own, so the order was seen.
+    assert!(other_orders(&run, true, 100).is_empty());
+}

@@ -1,0 +1,129 @@
+//! What faults need of an engine, and which engines have it.
+
+use isolde_core::Profile;
+
+/// The connection that answers from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Plain,
+    /// One that sees uncommitted rows, where the engine has such a level.
+    Dirty,
+    /// One that keeps a snapshot from before the first transaction.
+    Snapshot,
+}
+
+/// Whose words an engine understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Sqlite,
+    Postgres,
+    MySql,
+    Other,
+}
+
+/// The engine's name without its mode.
+fn base(engine: &str) -> &str {
+    engine.split('+').next().unwrap_or(engine)
+}
+
+impl Dialect {
+    pub fn of(engine: &str) -> Dialect {
+        match base(engine) {
+            "sqlite" | "turso" => Dialect::Sqlite,
+            "postgres" | "cockroach" => Dialect::Postgres,
+            "mysql" | "mariadb" | "tidb" | "dolt" => Dialect::MySql,
+            _ => Dialect::Other,
+        }
+    }
+
+    /// Whether an error costs the transaction unless a savepoint saves it.
+    pub fn poisons(self) -> bool {
+        self == Dialect::Postgres
+    }
+
+    /// What the connection outside hears first.
+    pub fn greeting(self, engine: &str, side: Side) -> &'static [&'static str] {
+        // Others of the family accept the level and do not read dirty.
+        let reads_dirty = matches!(base(engine), "mysql" | "mariadb");
+        match side {
+            Side::Dirty if reads_dirty => {
+                &["set session transaction isolation level read uncommitted"]
+            }
+            Side::Snapshot if self == Dialect::MySql => {
+                &["set session transaction isolation level repeatable read"]
+            }
+            _ => &[],
+        }
+    }
+
+    /// What takes a snapshot at once; a bare BEGIN leaves it to the first read.
+    pub fn snapshot(self) -> &'static [&'static str] {
+        match self {
+            Dialect::MySql => &["start transaction with consistent snapshot"],
+            Dialect::Postgres => &["begin isolation level repeatable read", "select 1"],
+            Dialect::Sqlite => &["begin", "select count(*) from sqlite_master"],
+            Dialect::Other => &["begin transaction", "select 1"],
+        }
+    }
+}
+
+/// Says what an engine lacks, if it lacks it.
+pub(super) type Lack = fn(&str, &Profile) -> Option<&'static str>;
+
+pub(super) fn nothing(_: &str, _: &Profile) -> Option<&'static str> {
+    None
+}
+
+pub(super) fn one_level(engine: &str, profile: &Profile) -> Option<&'static str> {
+    match base(engine) {
+        "dolt" => Some("all its levels are the same"),
+        _ if profile.levels.len() < 2 => Some("it has one level only"),
+        _ => None,
+    }
+}
+
+pub(super) fn savepoints(engine: &str, _: &Profile) -> Option<&'static str> {
+    match base(engine) {
+        "duckdb" => Some("it has no savepoints"),
+        _ if Dialect::of(engine) == Dialect::Other => {
+            Some("it is not known whether it has savepoints")
+        }
+        _ => None,
+    }
+}
+
+/// A row's own place, or a LIMIT on what is changed.
+pub(super) fn row_places(engine: &str, _: &Profile) -> Option<&'static str> {
+    match base(engine) {
+        "cockroach" => Some("it has no name for the place of a row"),
+        _ if Dialect::of(engine) == Dialect::Other => {
+            Some("it is not known how it names the place of a row")
+        }
+        _ => None,
+    }
+}
+
+/// A reader outside that stays where it is and is in nobody's way.
+pub(super) fn snapshots(engine: &str, _: &Profile) -> Option<&'static str> {
+    match engine {
+        "sqlite" | "sqlite+shared-cache" => Some("its readers keep writers from committing"),
+        _ => None,
+    }
+}
+
+/// A write that is refused must leave the transaction as it was.
+pub(super) fn undone_alone(engine: &str, _: &Profile) -> Option<&'static str> {
+    match base(engine) {
+        "duckdb" => Some("an error ends its transaction, and it has no savepoints"),
+        _ => None,
+    }
+}
+
+/// An INSERT that replaces.
+pub(super) fn replacing(engine: &str, profile: &Profile) -> Option<&'static str> {
+    match Dialect::of(engine) {
+        Dialect::Other => undone_alone(engine, profile)
+            .or(Some("it is not known how it inserts over a row that is there")),
+        _ => None,
+    }
+}

@@ -1,0 +1,234 @@
+//! Planted faults: a real engine with a bug put between it and its clients.
+//!
+//! A tester is as good as what it catches. [`plant`] wraps any engine so that
+//! its sessions misbehave in one way of [`FAULTS`], now and then.
+//!
+//! *When a fault strikes.* A planted fault is a bug of concurrency: it strikes
+//! inside of a transaction, and only while another session of the same engine
+//! has one open. Serial replays of the same statements run clean, which is what
+//! makes the difference visible. Which statements it strikes is decided by a
+//! hash of the seed, the fault's name, the statement's text and how often that
+//! text has come in its transaction; for COMMIT and ROLLBACK, which all look
+//! alike, the last write counts too. So the same case is struck at the same
+//! places every time, and a smaller case at those that are left.
+//!
+//! *What is touched.* Sessions only. The control connection, which empties the
+//! database and reads the final rows, is the engine's own.
+//!
+//! A new fault is an entry in [`FAULTS`] and a function that says what becomes
+//! of a statement (`moment` has the vocabulary).
+
+mod crash;
+mod dialect;
+mod endings;
+mod engine;
+mod moment;
+mod reads;
+mod session;
+mod text;
+mod world;
+mod writes;
+
+use crate::engine::Engine;
+use dialect::{Dialect, Lack, Side};
+use isolde_core::Profile;
+use moment::{Moment, Next};
+
+/// What a fault spoils, and so what has to look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concerns {
+    Writes,
+    Reads,
+    Server,
+}
+
+pub struct Fault {
+    pub name: &'static str,
+    /// One sentence for the help and for tables.
+    pub about: &'static str,
+    pub concerns: Concerns,
+    side: Side,
+    lack: Lack,
+    behaviour: fn(&Moment<'_>) -> Option<Next>,
+}
+
+const fn fault(
+    name: &'static str,
+    concerns: Concerns,
+    about: &'static str,
+    lack: Lack,
+    behaviour: fn(&Moment<'_>) -> Option<Next>,
+) -> Fault {
+    Fault { name, about, concerns, side: Side::Plain, lack, behaviour }
+}
+
+use Concerns::{Reads, Server, Writes};
+
+pub const FAULTS: &[Fault] = &[
+    fault(
+        "weaker-level",
+        Writes,
+        "a transaction runs at the weakest level that the engine has",
+        dialect::one_level,
+        endings::weaker_level,
+    ),
+    fault(
+        "rollback-commits",
+        Writes,
+        "ROLLBACK commits",
+        dialect::nothing,
+        endings::rollback_commits,
+    ),
+    fault(
+        "commit-loses-last-write",
+        Writes,
+        "COMMIT keeps all of the transaction but its last write",
+        dialect::savepoints,
+        endings::commit_loses_last_write,
+    ),
+    fault(
+        "statement-dropped",
+        Writes,
+        "a write is answered as if it had been done, and is not",
+        dialect::savepoints,
+        writes::statement_dropped,
+    ),
+    fault(
+        "update-twice",
+        Writes,
+        "an UPDATE is applied a second time",
+        dialect::nothing,
+        writes::update_twice,
+    ),
+    fault(
+        "row-skipped",
+        Writes,
+        "an UPDATE or DELETE leaves out one of the rows that match",
+        dialect::row_places,
+        writes::row_skipped,
+    ),
+    fault(
+        "rollback-to-ignored",
+        Writes,
+        "ROLLBACK TO a savepoint undoes nothing",
+        dialect::savepoints,
+        endings::rollback_to_ignored,
+    ),
+    fault(
+        "write-outside",
+        Writes,
+        "a write runs outside of its transaction and is committed at once",
+        dialect::nothing,
+        writes::write_outside,
+    ),
+    Fault {
+        side: Side::Dirty,
+        ..fault(
+            "dirty-read",
+            Reads,
+            "a SELECT sees what another transaction has not committed",
+            dialect::nothing,
+            reads::dirty_read,
+        )
+    },
+    Fault {
+        side: Side::Snapshot,
+        ..fault(
+            "stale-read",
+            Reads,
+            "a SELECT sees the rows as they were before the first transaction began",
+            dialect::snapshots,
+            reads::stale_read,
+        )
+    },
+    fault(
+        "nonrepeatable-read",
+        Reads,
+        "a SELECT is answered from outside of its transaction",
+        dialect::nothing,
+        reads::nonrepeatable_read,
+    ),
+    fault(
+        "aborted-insert-stays",
+        Writes,
+        "what a transaction has inserted stays after its ROLLBACK",
+        dialect::nothing,
+        endings::aborted_insert_stays,
+    ),
+    fault(
+        "early-unlock",
+        Writes,
+        "a transaction loses its locks after a write, which is committed early",
+        dialect::nothing,
+        endings::early_unlock,
+    ),
+    fault(
+        "duplicate-key-accepted",
+        Writes,
+        "an INSERT of a key that is there replaces the row instead of failing",
+        dialect::replacing,
+        writes::duplicate_key_accepted,
+    ),
+    fault(
+        "error-swallowed",
+        Writes,
+        "a write that a constraint refused is answered as if it had been done",
+        dialect::undone_alone,
+        writes::error_swallowed,
+    ),
+    fault("crash", Server, "the server dies under a write", dialect::nothing, crash::crash),
+];
+
+/// The fault of that name; the error lists those that there are.
+pub fn find(name: &str) -> Result<&'static Fault, String> {
+    FAULTS.iter().find(|f| f.name == name).ok_or_else(|| {
+        let names: Vec<&str> = FAULTS.iter().map(|f| f.name).collect();
+        format!("there is no fault `{name}`; there are {}", names.join(", "))
+    })
+}
+
+impl Fault {
+    /// Why the fault cannot be planted in this engine, named as in its info:
+    /// `sqlite+wal`. Planted all the same it would never strike.
+    pub fn unsupported_on(&self, engine: &str, profile: &Profile) -> Option<&'static str> {
+        (self.lack)(engine, profile)
+    }
+}
+
+/// A fault, how often it strikes (0 to 1) and what the dice start from.
+#[derive(Clone, Copy)]
+pub struct Planted {
+    pub fault: &'static Fault,
+    pub rate: f64,
+    pub seed: u64,
+}
+
+/// The same engine with the fault in its sessions.
+pub fn plant(engine: Box<dyn Engine>, planted: Planted) -> Box<dyn Engine> {
+    Box::new(engine::Faulty::new(engine, planted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_found_by_its_name_and_a_wrong_name_lists_all() {
+        assert!(find("early-unlock").is_ok_and(|f| f.concerns == Concerns::Writes));
+        let error = find("nothing").err().unwrap();
+        assert!(FAULTS.iter().all(|f| error.contains(f.name)), "{error}");
+    }
+
+    #[test]
+    fn what_an_engine_lacks_is_said() {
+        let on = |name: &str, engine: &str| {
+            let profile = crate::sqlite::profile(crate::sqlite::Mode::RollbackJournal);
+            find(name).unwrap().unsupported_on(engine, &profile)
+        };
+        assert!(on("weaker-level", "sqlite").is_some());
+        assert!(on("stale-read", "sqlite").is_some());
+        assert!(on("stale-read", "sqlite+wal").is_none());
+        assert!(on("statement-dropped", "duckdb").is_some());
+        assert!(on("rollback-commits", "duckdb").is_none());
+    }
+}

@@ -1,0 +1,222 @@
+//! A session with a planted fault: drives the chain that a struck statement
+//! has become, and keeps the registry of open transactions true.
+
+use super::moment::{Link, Moment, Next, Note, Then, lock};
+use super::world::World;
+use crate::engine::*;
+use isolde_core::history::{DbError, ErrorClass, ErrorEffect};
+use isolde_core::sql::{self, Kind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// After this long a statement on another connection is asked about.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+/// Whether it waits or works: a statement on another connection that takes
+/// longer than this is cancelled, and the client's runs where it belongs.
+const LONGEST_OUTSIDE: Duration = Duration::from_secs(2);
+/// How long a cancelled one may take to end.
+const CANCEL_LIMIT: Duration = Duration::from_secs(5);
+
+pub(super) struct FaultySession {
+    world: Arc<World>,
+    me: u64,
+    own: Link,
+    note: Note,
+    /// What set the session's level.
+    level: Vec<String>,
+    /// `set transaction …`, which holds for the next transaction only.
+    prelude: Option<String>,
+    current: Option<Current>,
+    /// The engine was busy with this statement; it comes again.
+    busy: Option<(String, bool)>,
+}
+
+/// The client's statement, and how far it is.
+struct Current {
+    sql: String,
+    kind: Kind,
+    struck: bool,
+    at: At,
+}
+
+enum At {
+    Running { on: Link, then: Option<Then>, since: Instant, cancelled: bool },
+    Answered(Reply),
+}
+
+impl FaultySession {
+    pub fn new(world: Arc<World>, session: Box<dyn Session>) -> FaultySession {
+        let own: Link = Arc::new(std::sync::Mutex::new(session));
+        let me = world.join(&own);
+        let (note, level) = (Note::default(), Vec::new());
+        FaultySession { world, me, own, note, level, prelude: None, current: None, busy: None }
+    }
+
+    /// Sends what comes next, or has the answer.
+    fn go(&self, next: Next, sql: &str) -> At {
+        let (on, text, then) = match next {
+            Next::Answer(reply) => return At::Answered(reply),
+            Next::Plain => (Arc::clone(&self.own), sql.to_string(), None),
+            Next::Run { on, sql, then } => (on, sql, Some(then)),
+        };
+        lock(&on).start(&text);
+        At::Running { on, then, since: Instant::now(), cancelled: false }
+    }
+
+    /// A statement on another connection must not keep the client waiting for
+    /// a lock that the client itself may hold: nobody would see the circle.
+    fn watch(&self, on: &Link, since: Instant, cancelled: &mut bool) -> Option<Reply> {
+        let late = since.elapsed();
+        let id = lock(on).id();
+        if !*cancelled && (late > LONGEST_OUTSIDE || late > FIRST_LOOK && self.world.waits(id)) {
+            *cancelled = true;
+            self.world.cancel(id);
+        }
+        (late > LONGEST_OUTSIDE + CANCEL_LIMIT).then(|| lost("it was cancelled and did not answer"))
+    }
+
+    /// Follows what the reply did to the transaction.
+    fn finish(&mut self, current: Current, reply: Reply) -> Reply {
+        let Current { sql, kind, struck, .. } = current;
+        let before = self.world.slot(self.me, |s| s.status).unwrap_or(TxStatus::Idle);
+        let status = reply.tx.unwrap_or_else(|| inferred(kind, before, &reply));
+        let error = reply.error();
+        let is_busy = error.is_some_and(|e| e.class == ErrorClass::Busy);
+        let worked = error.is_none();
+        if is_busy {
+            self.busy = Some((sql.clone(), struck));
+        } else if status == TxStatus::Idle {
+            self.note = Note::default();
+        } else if kind == Kind::Begin && worked {
+            let begin = self.prelude.take().into_iter().chain([sql.clone()]).collect();
+            self.note = Note::begun_by(begin);
+        } else if kind.ends_transaction() && worked {
+            // AND CHAIN: the next one began by itself.
+            self.note = Note::default();
+        } else {
+            self.note.add(&sql, kind, worked, struck);
+        }
+        if kind == Kind::Other && before == TxStatus::Idle && worked {
+            self.remember_setting(&sql);
+        }
+        let wrote = self.note.last_write.is_some();
+        self.world.slot(self.me, |slot| {
+            slot.out = false;
+            slot.status = status;
+            slot.wrote = wrote && status == TxStatus::Open;
+        });
+        if status == TxStatus::Idle {
+            self.world.end_snapshot_if_quiet();
+        }
+        reply
+    }
+
+    fn remember_setting(&mut self, sql: &str) {
+        if self.world.level_texts.iter().any(|text| text == sql) {
+            self.level = vec![sql.into()];
+        } else if sql.trim_start().to_ascii_lowercase().starts_with("set transaction ") {
+            self.prelude = Some(sql.into());
+        }
+    }
+}
+
+/// Where the protocol does not say how a transaction stands.
+fn inferred(kind: Kind, before: TxStatus, reply: &Reply) -> TxStatus {
+    match (reply.error().map(|e| e.effect), kind) {
+        (Some(ErrorEffect::RolledBack | ErrorEffect::Lost), _) => TxStatus::Idle,
+        (Some(ErrorEffect::Poisoned), _) if before == TxStatus::Open => TxStatus::Failed,
+        (Some(_), _) => before,
+        (None, Kind::Begin) => TxStatus::Open,
+        (None, Kind::Commit | Kind::Rollback) => TxStatus::Idle,
+        (None, Kind::RollbackTo) if before == TxStatus::Failed => TxStatus::Open,
+        _ => before,
+    }
+}
+
+pub(super) fn lost(why: &str) -> Reply {
+    Reply::new(Outcome::Error(DbError::lost(why)), Some(TxStatus::Idle))
+}
+
+impl Session for FaultySession {
+    fn id(&self) -> SessionId {
+        lock(&self.own).id()
+    }
+
+    fn start(&mut self, sql: &str) {
+        let kind = sql::kind(sql);
+        let (status, dead) =
+            self.world.slot(self.me, |s| (s.status, s.dead)).unwrap_or((TxStatus::Idle, true));
+        let decided = self.busy.take().filter(|(text, _)| text == sql).map(|(_, struck)| struck);
+        if kind == Kind::Begin && status == TxStatus::Idle && !dead {
+            self.world.take_snapshot();
+        }
+        let moment = Moment {
+            world: &self.world,
+            me: self.me,
+            own: &self.own,
+            sql,
+            kind,
+            status,
+            note: &self.note,
+            level: &self.level,
+            decided,
+        };
+        let next = match dead {
+            true => Some(Next::Answer(lost("the server has crashed"))),
+            false => (self.world.planted.fault.behaviour)(&moment),
+        };
+        let struck = next.is_some();
+        self.world.slot(self.me, |slot| slot.out = true);
+        let at = self.go(next.unwrap_or(Next::Plain), sql);
+        self.current = Some(Current { sql: sql.into(), kind, struck, at });
+    }
+
+    fn reply(&mut self, patience: Duration) -> Option<Reply> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let mut current = self.current.take()?;
+            let (on, then, since, mut cancelled) = match current.at {
+                At::Answered(reply) => {
+                    current.at = At::Answered(reply.clone());
+                    return Some(self.finish(current, reply));
+                }
+                At::Running { on, then, since, cancelled } => (on, then, since, cancelled),
+            };
+            let outside = !Arc::ptr_eq(&on, &self.own);
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = if outside { left.min(FIRST_LOOK) } else { left };
+            let mut reply = lock(&on).reply(left);
+            if reply.is_none() && outside {
+                reply = self.watch(&on, since, &mut cancelled);
+            }
+            match (reply, then) {
+                (Some(reply), Some(then)) => current.at = self.go(then(reply), &current.sql),
+                (Some(reply), None) => current.at = At::Answered(reply),
+                (None, then) => {
+                    current.at = At::Running { on, then, since, cancelled };
+                    self.current = Some(current);
+                    if Instant::now() >= deadline {
+                        return None;
+                    }
+                    continue;
+                }
+            }
+            self.current = Some(current);
+        }
+    }
+
+    fn is_alive(&self) -> bool {
+        let dead = self.world.slot(self.me, |slot| slot.dead).unwrap_or(true);
+        !dead && lock(&self.own).is_alive()
+    }
+
+    fn confirms_wait(&self) -> Option<bool> {
+        lock(&self.own).confirms_wait()
+    }
+}
+
+impl Drop for FaultySession {
+    fn drop(&mut self) {
+        self.world.leave(self.me);
+    }
+}

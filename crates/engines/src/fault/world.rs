@@ -1,0 +1,215 @@
+//! What the sessions of one faulted engine share: who has a transaction open,
+//! the dice, and the connections that answer from outside.
+
+use super::moment::{Link, lock};
+use super::{Dialect, Planted, Side};
+use crate::engine::*;
+use isolde_core::Level;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// For statements that nobody can block.
+const QUIET: Duration = Duration::from_secs(5);
+
+pub(super) struct Slot {
+    pub link: Link,
+    pub status: TxStatus,
+    /// Its connection has a statement under way.
+    pub out: bool,
+    pub wrote: bool,
+    /// The planted crash took it.
+    pub dead: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    slots: BTreeMap<u64, Slot>,
+    opened: u64,
+    side: Option<Link>,
+    /// There is a transaction on `side` that keeps the snapshot.
+    has_snapshot: bool,
+}
+
+pub(super) struct World {
+    pub planted: Planted,
+    pub dialect: Dialect,
+    /// What a connection outside hears first.
+    pub greeting: &'static [&'static str],
+    pub engine: Mutex<Box<dyn Engine>>,
+    /// Every statement that sets the level of a session.
+    pub level_texts: Vec<String>,
+    weakest: Option<Level>,
+    shared: Mutex<Shared>,
+}
+
+impl World {
+    pub fn new(engine: Box<dyn Engine>, planted: Planted) -> World {
+        let levels = engine.profile().level_names();
+        let weakest = levels.iter().min().copied().filter(|_| levels.len() > 1);
+        let name = &engine.info().engine;
+        let dialect = Dialect::of(name);
+        World {
+            greeting: dialect.greeting(name, planted.fault.side),
+            planted,
+            dialect,
+            level_texts: levels.iter().flat_map(|l| engine.level_sql(*l)).collect(),
+            weakest,
+            engine: Mutex::new(engine),
+            shared: Mutex::default(),
+        }
+    }
+
+    pub fn join(&self, link: &Link) -> u64 {
+        let mut shared = lock(&self.shared);
+        shared.opened += 1;
+        let me = shared.opened;
+        let link = Arc::clone(link);
+        let status = TxStatus::Idle;
+        shared.slots.insert(me, Slot { link, status, out: false, wrote: false, dead: false });
+        me
+    }
+
+    pub fn leave(&self, me: u64) {
+        lock(&self.shared).slots.remove(&me);
+        self.end_snapshot_if_quiet();
+    }
+
+    pub fn slot<T>(&self, me: u64, f: impl FnOnce(&mut Slot) -> T) -> Option<T> {
+        lock(&self.shared).slots.get_mut(&me).map(f)
+    }
+
+    pub fn others_open(&self, me: u64) -> bool {
+        let shared = lock(&self.shared);
+        shared.slots.iter().any(|(id, slot)| *id != me && slot.status != TxStatus::Idle)
+    }
+
+    /// Another session with rows that are not committed, at rest.
+    pub fn dirty_writer(&self, me: u64) -> Option<Link> {
+        let shared = lock(&self.shared);
+        let fits = |(id, s): &(&u64, &Slot)| {
+            **id != me && s.status == TxStatus::Open && s.wrote && !s.out && !s.dead
+        };
+        shared.slots.iter().find(fits).map(|(_, slot)| Arc::clone(&slot.link))
+    }
+
+    /// True as often as the rate says, and always the same for the same words.
+    pub fn dice(&self, words: &[&str], again: usize) -> bool {
+        // FNV-1a: the hashes of the standard library may change with it.
+        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut eat = |bytes: &[u8]| {
+            for byte in bytes.iter().chain(&[0xff]) {
+                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        eat(&self.planted.seed.to_le_bytes());
+        eat(self.planted.fault.name.as_bytes());
+        eat(&again.to_le_bytes());
+        words.iter().for_each(|word| eat(word.as_bytes()));
+        // Its high bits are poor for short texts; SplitMix64 spreads them.
+        let mut z = hash.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        ((z >> 11) as f64) / ((1u64 << 53) as f64) < self.planted.rate
+    }
+
+    /// What begins a transaction at the weakest level there is, and whether
+    /// the session keeps that level afterwards.
+    pub fn begin_weaker(&self, begin: &str) -> Option<(Vec<String>, bool)> {
+        let weakest = self.weakest?;
+        let engine = lock(&self.engine);
+        let sql = engine.begin_at_sql(begin, weakest);
+        let kept = engine.level_sql(weakest).iter().any(|s| sql.contains(s));
+        Some((sql, kept))
+    }
+
+    /// A connection that belongs to no session of the case. The one kept for
+    /// it serves unless it is in use, which its other owners tell.
+    pub fn side(&self) -> Option<Link> {
+        if let Some(side) = &lock(&self.shared).side
+            && Arc::strong_count(side) == 1
+            && lock(side).is_alive()
+        {
+            return Some(Arc::clone(side));
+        }
+        let mut session = lock(&self.engine).open().ok()?;
+        for sql in self.greeting {
+            run_to_end(session.as_mut(), sql, QUIET).ok()?;
+        }
+        let side: Link = Arc::new(Mutex::new(session));
+        lock(&self.shared).side = Some(Arc::clone(&side));
+        Some(side)
+    }
+
+    /// Before the first transaction of a run: what stale reads will see.
+    pub fn take_snapshot(&self) {
+        let wanted = self.planted.fault.side == Side::Snapshot && self.planted.rate > 0.0;
+        if !wanted || self.others_open(0) || lock(&self.shared).has_snapshot {
+            return;
+        }
+        let Some(side) = self.side() else { return };
+        let taken = self.dialect.snapshot().iter().all(|sql| {
+            let outcome = run_to_end(lock(&side).as_mut(), sql, QUIET);
+            matches!(outcome, Ok(o) if !matches!(o, Outcome::Error(_)))
+        });
+        lock(&self.shared).has_snapshot = taken;
+        if !taken {
+            lock(&self.shared).side = None;
+        }
+    }
+
+    pub fn snapshot(&self) -> Option<Link> {
+        let shared = lock(&self.shared);
+        shared.side.as_ref().filter(|_| shared.has_snapshot).map(Arc::clone)
+    }
+
+    /// A snapshot that nobody needs any more would keep tables from being
+    /// dropped.
+    pub fn end_snapshot_if_quiet(&self) {
+        if self.others_open(0) {
+            return;
+        }
+        let mut shared = lock(&self.shared);
+        if std::mem::take(&mut shared.has_snapshot)
+            && let Some(side) = shared.side.take()
+        {
+            drop(shared);
+            if run_to_end(lock(&side).as_mut(), "rollback", QUIET).is_ok() {
+                lock(&self.shared).side = Some(side);
+            }
+        }
+    }
+
+    /// Everything that the server's end takes with it.
+    pub fn forget_connections(&self) {
+        let mut shared = lock(&self.shared);
+        shared.side = None;
+        shared.has_snapshot = false;
+    }
+
+    /// Kills the server. Where there is none to kill, all transactions are
+    /// rolled back as recovery would, and no session answers any more.
+    pub fn crash(&self) {
+        let killed = lock(&self.engine).kill_server().is_ok();
+        self.forget_connections();
+        let mut shared = lock(&self.shared);
+        for slot in shared.slots.values_mut() {
+            if !killed && slot.status != TxStatus::Idle && !slot.out {
+                let _ = run_to_end(lock(&slot.link).as_mut(), "rollback", QUIET);
+            }
+            slot.dead = true;
+            slot.status = TxStatus::Idle;
+        }
+    }
+
+    pub fn waits(&self, id: SessionId) -> bool {
+        let states = lock(&self.engine).waiting(&[id]);
+        matches!(states, Ok(states) if matches!(states.first(), Some(WaitState::Waiting(_))))
+    }
+
+    pub fn cancel(&self, id: SessionId) {
+        // If it cannot be cancelled, its statement runs into its limit.
+        let _ = lock(&self.engine).cancel(id);
+    }
+}

@@ -1,0 +1,343 @@
+//! Every planted fault, on real engines: what it changes, that it changes
+//! nothing without another transaction, and that it strikes the same twice.
+
+mod support;
+
+use isolde_core::case::Case;
+use isolde_core::history::TxEnd;
+use isolde_core::transcript::transcript;
+use isolde_core::{History, Level};
+use isolde_engines::fault::{FAULTS, Fault, Planted, find, plant};
+use isolde_engines::install::Cache;
+use isolde_engines::runner::Runner;
+use isolde_engines::target::{Options, Target};
+use support::{Dice, TWO_ROWS, open, run, steps, told};
+
+/// A case for a fault, what shows at one of its steps, and the rows at the end.
+struct Proof {
+    fault: &'static str,
+    level: Option<Level>,
+    steps: &'static str,
+    watched: &'static str,
+    /// What the step says without the fault and with it.
+    says: [&'static str; 2],
+    /// The final rows without the fault; with it, one of the others.
+    rows: &'static [&'static str],
+}
+
+const UNTOUCHED: &str = "(1, 10) (2, 20)";
+
+const PROOFS: &[Proof] = &[
+    Proof {
+        fault: "weaker-level",
+        level: Some(Level::RepeatableRead),
+        steps: "s2> begin;
+            s1> begin;
+            s1> select v from t where id = 1;
+            s3> update t set v = 77 where id = 1;
+            s1> select v from t where id = 1;
+            s1> commit;
+            s2> commit;",
+        watched: "s1.3",
+        says: ["(10)", "(77)"],
+        rows: &["(1, 77) (2, 20)"; 2],
+    },
+    Proof {
+        fault: "rollback-commits",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> rollback;
+            s2> commit;",
+        watched: "s1.3",
+        says: ["rolled back"; 2],
+        rows: &[UNTOUCHED, "(1, 11) (2, 20)"],
+    },
+    Proof {
+        fault: "commit-loses-last-write",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> update t set v = 22 where id = 2;
+            s1> commit;
+            s2> commit;",
+        watched: "s1.4",
+        says: ["committed"; 2],
+        rows: &["(1, 11) (2, 22)", "(1, 11) (2, 20)"],
+    },
+    Proof {
+        fault: "statement-dropped",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> commit;
+            s2> commit;",
+        watched: "s1.2",
+        says: ["1 row"; 2],
+        rows: &["(1, 11) (2, 20)", UNTOUCHED],
+    },
+    Proof {
+        fault: "update-twice",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> update t set v = v + 1 where id = 1;
+            s1> commit;
+            s2> commit;",
+        watched: "s1.2",
+        says: ["1 row"; 2],
+        rows: &["(1, 11) (2, 20)", "(1, 12) (2, 20)"],
+    },
+    Proof {
+        fault: "row-skipped",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> update t set v = v + 1 where v > 0 or id = 7;
+            s1> commit;
+            s2> commit;",
+        watched: "s1.2",
+        says: ["2 rows", "1 row"],
+        rows: &["(1, 11) (2, 21)", "(1, 10) (2, 21)", "(1, 11) (2, 20)"],
+    },
+    Proof {
+        fault: "rollback-to-ignored",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> savepoint a;
+            s1> update t set v = 22 where id = 2;
+            s1> rollback to savepoint a;
+            s1> commit;
+            s2> commit;",
+        watched: "s1.5",
+        says: ["ok"; 2],
+        rows: &["(1, 11) (2, 20)", "(1, 11) (2, 22)"],
+    },
+    Proof {
+        fault: "write-outside",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> rollback;
+            s2> commit;",
+        watched: "s1.2",
+        says: ["1 row"; 2],
+        rows: &[UNTOUCHED, "(1, 11) (2, 20)"],
+    },
+    Proof {
+        fault: "dirty-read",
+        level: None,
+        steps: "s2> begin;
+            s2> update t set v = 99 where id = 1;
+            s1> begin;
+            s1> select v from t where id = 1;
+            s1> commit;
+            s2> rollback;",
+        watched: "s1.2",
+        says: ["(10)", "(99)"],
+        rows: &[UNTOUCHED; 2],
+    },
+    Proof {
+        fault: "stale-read",
+        level: None,
+        steps: "s2> begin;
+            s3> update t set v = 77 where id = 1;
+            s1> begin;
+            s1> select v from t where id = 1;
+            s1> commit;
+            s2> commit;",
+        watched: "s1.2",
+        says: ["(77)", "(10)"],
+        rows: &["(1, 77) (2, 20)"; 2],
+    },
+    Proof {
+        fault: "nonrepeatable-read",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> select v from t where id = 1;
+            s1> commit;
+            s2> commit;",
+        watched: "s1.3",
+        says: ["(11)", "(10)"],
+        rows: &["(1, 11) (2, 20)"; 2],
+    },
+    Proof {
+        fault: "aborted-insert-stays",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> insert into t values (3, 30);
+            s1> rollback;
+            s2> commit;",
+        watched: "s1.3",
+        says: ["rolled back"; 2],
+        rows: &[UNTOUCHED, "(1, 10) (2, 20) (3, 30)"],
+    },
+    Proof {
+        fault: "early-unlock",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> rollback;
+            s2> commit;",
+        watched: "s1.3",
+        says: ["rolled back"; 2],
+        rows: &[UNTOUCHED, "(1, 11) (2, 20)"],
+    },
+    Proof {
+        fault: "duplicate-key-accepted",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> insert into t values (1, 99);
+            s1> commit;
+            s2> commit;",
+        watched: "s1.2",
+        says: ["error", "1 row"],
+        rows: &[UNTOUCHED, "(1, 99) (2, 20)"],
+    },
+    Proof {
+        fault: "error-swallowed",
+        level: None,
+        steps: "s2> begin;
+            s1> begin;
+            s1> insert into t values (1, 99);
+            s1> commit;
+            s2> commit;",
+        watched: "s1.2",
+        says: ["error", "1 row"],
+        rows: &[UNTOUCHED; 2],
+    },
+];
+
+/// A target opened once; its engines with a fault share its server.
+struct Bench {
+    target: &'static str,
+    clean: Runner,
+}
+
+impl Bench {
+    fn open(target: &'static str) -> Option<Bench> {
+        Some(Bench { target, clean: open(target)? })
+    }
+
+    fn faulted(&self, fault: &'static Fault, rate: f64, seed: u64) -> Runner {
+        let family = self.target.split(['@', '+']).next().unwrap();
+        let target = match self.clean.engine.client() {
+            Some(at) => format!("{family}://{}@{}:{}/{}", at.user, at.host, at.port, at.database),
+            None => self.target.into(),
+        };
+        let options = Options { cache: Cache::open(), via: None };
+        let engine = Target::parse(&target).unwrap().open(&options);
+        let engine = engine.unwrap_or_else(|e| panic!("{target}: {e}"));
+        Runner::new(plant(engine, Planted { fault, rate, seed }))
+    }
+
+    fn lacks(&self, fault: &Fault) -> Option<&'static str> {
+        let engine = &self.clean.engine;
+        fault.unsupported_on(&engine.info().engine, engine.profile())
+    }
+}
+
+fn rows(history: &History) -> String {
+    isolde_core::value::show_rows(&history.final_state[0].rows)
+}
+
+/// All that a client can see, without what it ran on.
+fn seen(history: &History) -> String {
+    let parts = (&history.events, &history.transactions, &history.final_state);
+    format!("{parts:#?}")
+}
+
+/// The case without the sessions whose open transactions make the fault strike.
+fn alone(case: &Case) -> Case {
+    let mut case = case.clone();
+    case.steps.retain(|step| step.session != "s2");
+    case
+}
+
+fn prove(bench: &mut Bench, proof: &Proof) {
+    let fault = find(proof.fault).unwrap();
+    let place = format!("{} {}", bench.target, proof.fault);
+    if let Some(why) = bench.lacks(fault) {
+        println!("{place}: cannot be planted, {why}");
+        return;
+    }
+    let case = steps(TWO_ROWS, proof.steps);
+    let clean = run(&mut bench.clean, &case, proof.level);
+    let says = told(&clean, proof.watched);
+    assert!(says.starts_with(proof.says[0]), "{place} says {says}:\n{}", transcript(&clean));
+    assert_eq!(rows(&clean), proof.rows[0], "{place}");
+
+    let mut faulted = bench.faulted(fault, 1.0, 1);
+    let info = faulted.engine.info();
+    assert_eq!(info.settings.get("planted_fault").map(String::as_str), Some(proof.fault));
+    let struck = run(&mut faulted, &case, proof.level);
+    let says = told(&struck, proof.watched);
+    assert!(says.starts_with(proof.says[1]), "{place} says {says}:\n{}", transcript(&struck));
+    assert!(proof.rows[1..].contains(&rows(&struck).as_str()), "{place}: {}", rows(&struck));
+    assert_eq!(struck.ending("s1"), expected_ending(&clean, &says), "{place}");
+    // The pool's sessions again: nothing of the fault may have stayed in them.
+    assert_eq!(seen(&run(&mut faulted, &case, proof.level)), seen(&struck), "{place}, again");
+    let single = alone(&case);
+    let undisturbed = run(&mut bench.clean, &single, proof.level);
+    let lonely = run(&mut faulted, &single, proof.level);
+    assert_eq!(seen(&lonely), seen(&undisturbed), "{place}: nobody else has a transaction");
+
+    let mut never = bench.faulted(fault, 0.0, 1);
+    assert_eq!(seen(&run(&mut never, &case, proof.level)), seen(&clean), "{place} at rate 0");
+}
+
+/// An insert that is accepted does not poison PostgreSQL's transaction.
+fn expected_ending(clean: &History, says: &str) -> Option<TxEnd> {
+    match clean.ending("s1") {
+        Some(TxEnd::Aborted) if says == "1 row" => Some(TxEnd::Committed),
+        other => other,
+    }
+}
+
+fn prove_all(targets: &[&'static str]) {
+    for target in targets {
+        let Some(mut bench) = Bench::open(target) else { continue };
+        for proof in PROOFS {
+            prove(&mut bench, proof);
+        }
+    }
+}
+
+#[test]
+fn every_fault_but_the_crash_has_a_proof() {
+    for fault in FAULTS {
+        let proven = PROOFS.iter().any(|p| p.fault == fault.name);
+        assert!(proven || fault.name == "crash", "{}", fault.name);
+    }
+}
+
+#[test]
+fn each_fault_shows_on_sqlite() {
+    prove_all(&["sqlite", "sqlite+wal"]);
+}
+
+#[test]
+fn each_fault_shows_on_postgres() {
+    prove_all(&["postgres"]);
+}
+
+#[test]
+fn each_fault_shows_on_mariadb() {
+    prove_all(&["mariadb"]);
+}
+
+#[test]
+fn each_fault_shows_on_fetched_engines() {
+    prove_all(&["mysql@9.7", "tidb", "duckdb", "turso"]);
+}

@@ -1,0 +1,186 @@
+//! One worker: takes a case number and finds out what there is to find.
+
+use crate::bed::{Bed, BedError, Ground};
+use crate::cause::{self, Cause, Label};
+use crate::check::{Checked, check};
+use crate::confirm::{Rate, confirm};
+use crate::explain;
+use crate::finding::{self, Evidence, Finding, Reduction};
+use crate::known::Known;
+use crate::reduce::{Goal, Reduced, reduce};
+use crate::tally::Tally;
+use isolde_core::case;
+use isolde_core::generate::{Generator, Plan};
+use isolde_core::history::TargetInfo;
+use isolde_core::oracle::Oracle;
+use isolde_core::{Case, Level};
+use std::collections::BTreeMap;
+
+/// Violations of one signature that are reduced; more of the same teach
+/// nothing and cost time.
+const REDUCED_OF_EACH: u32 = 3;
+
+pub struct Hunter<'a> {
+    pub bed: Bed,
+    pub generator: &'a Generator,
+    pub oracles: &'a [&'static dyn Oracle],
+    pub known: &'a [Known],
+    /// Ends long work; asked between runs.
+    pub stop: &'a dyn Fn() -> bool,
+    /// Trials of a reduction at most; none: nothing is reduced.
+    pub trials: u32,
+    pub seen: BTreeMap<String, u32>,
+}
+
+/// What came of a case.
+pub struct Examined {
+    /// A violation that was confirmed.
+    pub evidence: Option<Box<Evidence>>,
+}
+
+impl Hunter<'_> {
+    /// Runs a case with all checks. What happened is counted in `tally`.
+    pub fn examine(&mut self, plan: &Plan, tally: &mut Tally) -> Result<Examined, BedError> {
+        let nothing = Examined { evidence: None };
+        let (ground, case) = (Ground::of(plan), plan.to_case());
+        let checked = match check(&mut self.bed, &ground, &case, self.oracles) {
+            Ok(checked) => checked,
+            Err(BedError::Ground { sql, error }) => {
+                tally.not_run += 1;
+                let refusal = tally.refusals.entry(format!("schema {}", error.code)).or_default();
+                if refusal.count == 0 {
+                    refusal.message = error.message;
+                    refusal.sql = sql;
+                }
+                refusal.count += 1;
+                return Ok(nothing);
+            }
+            Err(error) => return Err(error),
+        };
+        let features: Vec<Vec<&'static str>> =
+            plan.features().iter().map(|f| f.iter().map(|f| f.name()).collect()).collect();
+        tally.count_run(&checked.concurrent, &features);
+        let sent = |h: &isolde_core::History| h.steps.len() as u64;
+        tally.statements_in_all +=
+            sent(&checked.concurrent) + checked.replays.iter().map(|(_, h)| sent(h)).sum::<u64>();
+        if checked.consistent() {
+            return Ok(nothing);
+        }
+        let (rate, again) = confirm(&mut self.bed, &ground, &case, &checked, self.oracles)?;
+        let Some(checked) = again else {
+            // A server that died is a finding even if it does not die again.
+            if checked.violates("crash").is_none() {
+                tally.not_confirmed += 1;
+                return Ok(nothing);
+            }
+            let cause = cause::find(&mut self.bed, &ground, &case, &checked, self.oracles)?;
+            let found = self.evidence(plan, &case, &case, checked, cause, rate, None);
+            return Ok(self.report(found, tally));
+        };
+        let cause = cause::find(&mut self.bed, &ground, &case, &checked, self.oracles)?;
+        let unreduced = finding::signature(&case, &checked.violations, &cause);
+        let seen = self.seen.entry(unreduced).or_default();
+        *seen += 1;
+        let worth_it =
+            self.trials > 0 && cause.label != Label::Documented && *seen <= REDUCED_OF_EACH;
+        let reduced = if worth_it { self.reduced(plan, &checked, cause.label)? } else { None };
+        let found = match reduced {
+            Some(reduced) => {
+                let (small, ground) = (reduced.plan.to_case(), Ground::of(&reduced.plan));
+                let cause =
+                    cause::find(&mut self.bed, &ground, &small, &reduced.checked, self.oracles)?;
+                let reduction = Reduction {
+                    statements_before: case.steps.len(),
+                    statements_after: small.steps.len(),
+                    trials: reduced.trials,
+                };
+                let checked = reduced.checked;
+                self.evidence(plan, &case, &small, checked, cause, rate, Some(reduction))
+            }
+            None => self.evidence(plan, &case, &case, checked, cause, rate, None),
+        };
+        Ok(self.report(found, tally))
+    }
+
+    fn reduced(
+        &mut self,
+        plan: &Plan,
+        checked: &Checked,
+        label: Label,
+    ) -> Result<Option<Reduced>, BedError> {
+        let goal = Goal {
+            violations: &checked.violations,
+            label,
+            oracles: self.oracles,
+            stop: self.stop,
+            trials: self.trials,
+        };
+        reduce(&mut self.bed, plan, &goal)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn evidence(
+        &self,
+        plan: &Plan,
+        original: &Case,
+        case: &Case,
+        checked: Checked,
+        cause: Cause,
+        rate: Rate,
+        reduced_by: Option<Reduction>,
+    ) -> Evidence {
+        let info: &TargetInfo = self.bed.runner.engine.info();
+        let mut case = case.clone();
+        case.title = finding::title(&case, &checked, cause.label);
+        let finding = Finding {
+            id: format!("{:08}", plan.number),
+            case_number: plan.number,
+            seed: plan.seed,
+            target: info.target.clone(),
+            server_version: info.version.clone(),
+            level: case.level,
+            oracles: checked.violations.iter().map(|v| v.oracle.to_string()).collect(),
+            signature: finding::signature(&case, &checked.violations, &cause),
+            title: case.title.clone(),
+            explanation: explain::sentences(&case, &checked, &cause, rate),
+            differences: checked.violations.iter().flat_map(|v| v.differences.clone()).collect(),
+            known: self.resembles(&case, &info.engine, &info.version),
+            case: case::format(&case),
+            cause,
+            rate,
+            reduced_by,
+        };
+        let mut concurrent = checked.concurrent;
+        concurrent.seed = Some(plan.seed);
+        let serial = checked
+            .replays
+            .into_iter()
+            .map(|(replay, history)| (replay.name.name().to_string(), history))
+            .collect();
+        Evidence { finding, original: original.clone(), case, concurrent, serial }
+    }
+
+    fn resembles(&self, case: &Case, engine: &str, version: &str) -> Vec<String> {
+        let shape = finding::shape(case);
+        let fits = |k: &&Known| k.fits(engine, version, &shape);
+        self.known.iter().filter(fits).map(|k| k.id.clone()).collect()
+    }
+
+    fn report(&self, evidence: Evidence, tally: &mut Tally) -> Examined {
+        let finding = &evidence.finding;
+        let label = finding.cause.label;
+        tally.violations.add(label);
+        let level = finding.level.map_or("default", Level::name);
+        tally.by_level.entry(level.into()).or_default().add(label);
+        for oracle in &finding.oracles {
+            tally.by_oracle.entry(oracle.clone()).or_default().add(label);
+        }
+        if let Some(behaviour) = &finding.cause.behaviour {
+            *tally.by_behaviour.entry(behaviour.name.clone()).or_default() += 1;
+        }
+        if label != Label::Documented {
+            tally.signatures.insert(finding.signature.clone());
+        }
+        Examined { evidence: Some(Box::new(evidence)) }
+    }
+}

@@ -1,0 +1,153 @@
+//! A first reduction: transactions, statements, tables, rows, columns and
+//! parts of statements are dropped while the same violation stays.
+//!
+//! Greedy and bounded; it begins by proving that the case fails as it is. The
+//! full reducer will replace the search, not the question "is it the same?".
+
+use crate::bed::{Bed, BedError, Ground};
+use crate::cause::{self, Label};
+use crate::check::{Checked, Violation, check};
+use crate::confirm::same_violation;
+use isolde_core::generate::Plan;
+use isolde_core::oracle::Oracle;
+
+/// What may not change: the violation, and whether the engine's documentation
+/// explains it.
+pub struct Goal<'a> {
+    pub violations: &'a [Violation],
+    pub label: Label,
+    pub oracles: &'a [&'static dyn Oracle],
+    /// Asked before every trial; true ends the search with what there is.
+    pub stop: &'a dyn Fn() -> bool,
+    /// Trials at most.
+    pub trials: u32,
+}
+
+pub struct Reduced {
+    pub plan: Plan,
+    pub checked: Checked,
+    pub trials: u32,
+}
+
+/// None when the case does not fail again as it is.
+pub fn reduce(bed: &mut Bed, plan: &Plan, goal: &Goal<'_>) -> Result<Option<Reduced>, BedError> {
+    let mut search = Search { bed, goal, trials: 0 };
+    let Some(checked) = search.fails(plan)? else { return Ok(None) };
+    let mut best = (plan.clone(), checked);
+    // Large pieces first: each pass is over what the pass before has left.
+    let passes: [fn(&Plan) -> Vec<Plan>; 5] =
+        [without_transactions, without_statements, without_schema, without_data, with_less];
+    loop {
+        let before = size(&best.0);
+        for candidates in passes {
+            search.descend(&mut best, candidates)?;
+        }
+        if size(&best.0) == before || search.exhausted() {
+            break;
+        }
+    }
+    let trials = search.trials;
+    Ok(Some(Reduced { plan: best.0, checked: best.1, trials }))
+}
+
+struct Search<'a, 'b> {
+    bed: &'a mut Bed,
+    goal: &'a Goal<'b>,
+    trials: u32,
+}
+
+impl Search<'_, '_> {
+    fn exhausted(&self) -> bool {
+        self.trials >= self.goal.trials || (self.goal.stop)()
+    }
+
+    /// Takes smaller plans as long as one of them still fails.
+    fn descend(
+        &mut self,
+        best: &mut (Plan, Checked),
+        candidates: fn(&Plan) -> Vec<Plan>,
+    ) -> Result<(), BedError> {
+        // From the end: later statements depend on earlier ones.
+        let mut at = 0;
+        loop {
+            let all = candidates(&best.0);
+            let Some(smaller) = all.into_iter().rev().nth(at) else { return Ok(()) };
+            if self.exhausted() {
+                return Ok(());
+            }
+            match self.fails(&smaller)? {
+                Some(checked) => *best = (smaller, checked),
+                None => at += 1,
+            }
+        }
+    }
+
+    fn fails(&mut self, plan: &Plan) -> Result<Option<Checked>, BedError> {
+        self.trials += 1;
+        let (ground, case) = (Ground::of(plan), plan.to_case());
+        let checked = match check(self.bed, &ground, &case, self.goal.oracles) {
+            Ok(checked) => checked,
+            // A schema that lacks what something needs is no smaller case.
+            Err(BedError::Ground { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if !same_violation(self.goal.violations, &checked.violations) {
+            return Ok(None);
+        }
+        let cause = cause::find(self.bed, &ground, &case, &checked, self.goal.oracles)?;
+        Ok((cause.label == self.goal.label).then_some(checked))
+    }
+}
+
+/// A measure that every step of the search makes smaller.
+fn size(plan: &Plan) -> usize {
+    let case = plan.to_case();
+    let setup: usize = case.setups.iter().flat_map(|s| &s.statements).map(|s| s.sql.len()).sum();
+    setup + case.steps.iter().map(|s| s.sql.len() + 10).sum::<usize>()
+}
+
+fn without_transactions(plan: &Plan) -> Vec<Plan> {
+    (0..plan.transactions.len()).filter_map(|t| plan.without_transaction(t)).collect()
+}
+
+fn without_statements(plan: &Plan) -> Vec<Plan> {
+    let statements = |t: usize| plan.transactions[t].statements.len();
+    (0..plan.transactions.len())
+        .flat_map(|t| (0..statements(t)).filter_map(move |s| plan.without_statement(t, s)))
+        .collect()
+}
+
+fn without_schema(plan: &Plan) -> Vec<Plan> {
+    let tables = plan.schema.tables.len();
+    let mut all: Vec<Plan> = plan.simplified_schemas();
+    for t in 0..tables {
+        let indexes = plan.schema.tables[t].indexes.len();
+        all.extend((0..indexes).filter_map(|i| plan.without_index(t, i)));
+    }
+    all.extend((0..tables).filter_map(|t| plan.without_table(t)));
+    all
+}
+
+fn without_data(plan: &Plan) -> Vec<Plan> {
+    let mut all = Vec::new();
+    for t in 0..plan.schema.tables.len() {
+        let columns = plan.schema.tables[t].columns.len();
+        all.extend((0..columns).filter_map(|c| plan.without_column(t, c)));
+    }
+    for t in 0..plan.schema.tables.len() {
+        all.extend((0..plan.rows[t].len()).filter_map(|r| plan.without_row(t, r)));
+    }
+    all
+}
+
+fn with_less(plan: &Plan) -> Vec<Plan> {
+    let statements = |t: usize| plan.transactions[t].statements.len();
+    let transactions = 0..plan.transactions.len();
+    let mut all: Vec<Plan> =
+        transactions.clone().flat_map(|t| plan.simpler_transactions(t)).collect();
+    all.extend(
+        transactions
+            .flat_map(|t| (0..statements(t)).flat_map(move |s| plan.smaller_statements(t, s))),
+    );
+    all
+}

@@ -1,0 +1,82 @@
+//! Tries the oracles on a planted fault: which of them sees it, and how soon.
+
+use crate::bed::{Bed, BedError};
+use crate::cause::Label;
+use crate::hunt::HuntError;
+use crate::hunter::Hunter;
+use crate::tally::Tally;
+use isolde_core::generate::Generator;
+use isolde_core::oracle::Oracle;
+use isolde_engines::engine::Engine;
+use isolde_engines::runner::{RunError, Runner};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// When an oracle first reported something that the engine's documentation
+/// does not explain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sighting {
+    pub oracle: &'static str,
+    pub label: Label,
+    /// How many cases it took, and how long.
+    pub cases: u64,
+    pub seconds: f64,
+}
+
+pub struct Trial<'a> {
+    pub generator: &'a Generator,
+    pub oracles: &'a [&'static dyn Oracle],
+    /// Cases at most.
+    pub cases: u64,
+    pub interrupted: fn() -> bool,
+}
+
+/// Hunts until every oracle has reported something, or the cases are used up.
+pub fn run(trial: &Trial<'_>, engine: Box<dyn Engine>) -> Result<Vec<Sighting>, HuntError> {
+    let mut runner = Runner::new(engine);
+    runner.interrupted = trial.interrupted;
+    let mut hunter = Hunter {
+        bed: Bed::new(runner),
+        generator: trial.generator,
+        oracles: trial.oracles,
+        known: &[],
+        stop: &|| (trial.interrupted)(),
+        trials: 0,
+        seen: BTreeMap::new(),
+    };
+    let began = Instant::now();
+    let mut tally = Tally::default();
+    let mut sightings: Vec<Sighting> = Vec::new();
+    for number in 0..trial.cases {
+        if (trial.interrupted)() {
+            return Err(RunError::Interrupted.into());
+        }
+        let plan = trial.generator.plan(number);
+        let examined = match hunter.examine(&plan, &mut tally) {
+            Ok(examined) => examined,
+            Err(BedError::Ground { .. }) => continue,
+            Err(BedError::Run(error)) => return Err(error.into()),
+        };
+        let Some(evidence) = examined.evidence else { continue };
+        let finding = &evidence.finding;
+        if finding.cause.label == Label::Documented {
+            continue;
+        }
+        for oracle in trial.oracles {
+            let reported = finding.oracles.iter().any(|o| o == oracle.name());
+            if reported && sightings.iter().all(|s| s.oracle != oracle.name()) {
+                sightings.push(Sighting {
+                    oracle: oracle.name(),
+                    label: finding.cause.label,
+                    cases: number + 1,
+                    seconds: began.elapsed().as_secs_f64(),
+                });
+            }
+        }
+        if sightings.len() == trial.oracles.len() {
+            break;
+        }
+    }
+    Ok(sightings)
+}
