@@ -30,7 +30,7 @@ fn plans(count: u64) -> impl Iterator<Item = Plan> {
 #[test]
 fn the_first_case_of_a_seed_is_this_one_for_good() {
     let text = case::format(&generator(0, 1).plan(0).to_case());
-    assert_eq!(fingerprint(&text), 10691264141894156948, "\n{text}");
+    assert_eq!(fingerprint(&text), 9192804749387914871, "\n{text}");
 }
 
 #[test]

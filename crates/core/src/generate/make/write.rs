@@ -34,8 +34,8 @@ impl<'a> Maker<'a> {
 
     fn value_to_insert(&mut self, table: &Table, column: &Column) -> Expr {
         let key = table.is_in_a_key(&column.name);
-        if key && column.of_type.class() == Class::Integer && self.random.chance(35) {
-            return Expr::int(self.random.between(10, 13) as i64);
+        if key && column.of_type.class() == Class::Integer && self.random.chance(45) {
+            return Expr::int(self.random.between(10, 14) as i64);
         }
         let computed = column.of_type == Type::Int && self.has(Feature::ScalarSubquery);
         if computed
