@@ -31,7 +31,7 @@ pub enum Family {
 pub struct Spelling {
     pub float: &'static str,
     pub blob: &'static str,
-    /// `{}` stands for the hexadecimal digits.
+    /// What stands before and behind the hexadecimal digits.
     pub blob_literal: (&'static str, &'static str),
     pub date_literal: &'static str,
     pub booleans: (&'static str, &'static str),
