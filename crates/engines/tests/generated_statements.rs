@@ -215,7 +215,7 @@ fn fetched_servers_understand_what_is_generated() {
         "duckdb",
     ] {
         if target.contains(&chosen) {
-            nearly_all_statements_make_sense(target, cases(30));
+            nearly_all_statements_make_sense(target, cases(20));
         }
     }
 }
