@@ -71,6 +71,10 @@ pub trait Session: Send {
         true
     }
 
+    /// Called on an idle session before it is used for another case, whose
+    /// tables may bear the names of the last one's.
+    fn forget_tables(&mut self) {}
+
     /// A signal of the session itself that it waits for a lock and that the
     /// server has looked for a deadlock: none where there is no such signal.
     fn confirms_wait(&self) -> Option<bool> {

@@ -381,6 +381,13 @@ impl Session for SqliteSession {
     fn reply(&mut self, _: Duration) -> Option<Reply> {
         self.reply.take()
     }
+
+    /// SQLite prepares statements by the schema that it remembers, and some
+    /// of its errors then speak of tables that are gone. A read of the schema
+    /// makes it look again; that nothing may be read now is no harm.
+    fn forget_tables(&mut self) {
+        let _ = self.execute("select 1 from sqlite_master limit 1");
+    }
 }
 
 fn cell(value: ValueRef<'_>) -> Value {

@@ -3,9 +3,10 @@
 
 mod support;
 
-use isolde_core::Level;
 use isolde_core::generate::{Dialect, Feature, Generator, Options};
 use isolde_core::history::{ErrorClass, What};
+use isolde_core::value::compare_rows;
+use isolde_core::{History, Level};
 use isolde_engines::runner::{RunError, Runner};
 use std::collections::BTreeMap;
 use support::{open, repeats};
@@ -40,7 +41,9 @@ fn generator(runner: &Runner) -> Generator {
     let dialect = Dialect::for_engine(&info.engine, &info.version);
     let levels: Vec<Level> = profile.level_names();
     let mut options = Options::new(levels, profile.default_level);
-    options.ddl = true;
+    // On TiDB a schema change waits, unseen, for transactions that the case
+    // will only end after it, so each costs the runner's whole patience.
+    options.ddl = !info.engine.starts_with("tidb");
     options.prepared = true;
     Generator::new(dialect, SEED, options)
 }
@@ -126,6 +129,44 @@ fn never_generated(generator: &Generator) -> Vec<Feature> {
     missing
 }
 
+/// What a step gave, without the order of its rows.
+fn outcome(history: &History, step: usize) -> String {
+    match history.outcome(step).reply {
+        Some(What::Rows { rows, .. }) => {
+            let mut rows = rows.clone();
+            rows.sort_by(|a, b| compare_rows(a, b));
+            format!("{rows:?}")
+        }
+        Some(What::Error(error)) => format!("{:?}", error.class),
+        other => format!("{other:?}"),
+    }
+}
+
+/// One transaction after the other, from the same rows stored in another
+/// order: an engine is free to visit rows as it likes, so nothing may change.
+fn the_order_of_rows_changes_nothing(target: &str, cases: usize) {
+    let Some(mut runner) = open(target) else { return };
+    let generator = generator(&runner);
+    for number in 0..cases as u64 {
+        let mut plan = generator.plan(number * 6 + 1);
+        plan.schedule.sort_unstable();
+        let mut turned = plan.clone();
+        turned.rows.iter_mut().for_each(|rows| rows.reverse());
+        let case = plan.to_case();
+        let one = support::run(&mut runner, &case, None);
+        let other = support::run(&mut runner, &turned.to_case(), None);
+        for step in 0..case.steps.len() {
+            let (a, b) = (outcome(&one, step), outcome(&other, step));
+            let text = isolde_core::case::format(&case);
+            assert_eq!(a, b, "{target}: {}\n{text}", case.steps[step].sql);
+        }
+        for (a, b) in one.final_state.iter().zip(&other.final_state) {
+            let text = isolde_core::case::format(&case);
+            assert_eq!(a.rows, b.rows, "{target}: {}\n{text}", a.query);
+        }
+    }
+}
+
 fn cases(usual: usize) -> usize {
     repeats("ISOLDE_GENERATED", usual)
 }
@@ -143,6 +184,13 @@ fn postgres_understands_what_is_generated() {
 #[test]
 fn mariadb_understands_what_is_generated() {
     nearly_all_statements_make_sense("mariadb", cases(150));
+}
+
+#[test]
+fn nothing_that_is_generated_depends_on_the_order_of_rows() {
+    the_order_of_rows_changes_nothing("sqlite", cases(120));
+    the_order_of_rows_changes_nothing("postgres", cases(60));
+    the_order_of_rows_changes_nothing("mariadb", cases(60));
 }
 
 #[test]
@@ -167,7 +215,7 @@ fn fetched_servers_understand_what_is_generated() {
         "duckdb",
     ] {
         if target.contains(&chosen) {
-            nearly_all_statements_make_sense(target, cases(60));
+            nearly_all_statements_make_sense(target, cases(20));
         }
     }
 }

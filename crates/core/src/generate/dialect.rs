@@ -31,7 +31,7 @@ pub enum Family {
 pub struct Spelling {
     pub float: &'static str,
     pub blob: &'static str,
-    /// `{}` stands for the hexadecimal digits.
+    /// What stands before and behind the hexadecimal digits.
     pub blob_literal: (&'static str, &'static str),
     pub date_literal: &'static str,
     pub booleans: (&'static str, &'static str),
@@ -93,6 +93,8 @@ pub enum PrepareForm {
 pub struct Quirks {
     /// One INSERT may not meet the same row twice.
     pub upsert_hits_once: bool,
+    /// ON CONFLICT is refused on a table without any key.
+    pub ignore_needs_key: bool,
 }
 
 static SQLITE: Spelling = Spelling {
@@ -171,9 +173,11 @@ impl Dialect {
         let understood = |f: &&Feature| is_among(f.engines(), engine, version);
         let features =
             Feature::ALL.iter().filter(understood).fold(Features::default(), |all, f| all.with(*f));
-        let new_share_lock = is_among("postgres cockroach mysql@8.0- dolt", engine, version);
-        let quirks =
-            Quirks { upsert_hits_once: is_among("postgres cockroach duckdb", engine, version) };
+        let new_share_lock = is_among("postgres cockroach mysql@8.0-", engine, version);
+        let quirks = Quirks {
+            upsert_hits_once: is_among("postgres cockroach duckdb", engine, version),
+            ignore_needs_key: is_among("duckdb", engine, version),
+        };
         Dialect {
             family,
             features,

@@ -90,7 +90,8 @@ impl Generator {
         let rows = make::rows(&mut stream("rows", group), &schema);
         let mut random = stream("transactions", group);
         let level = random.pick_any(&self.options.levels).copied();
-        let mut maker = make::Maker::new(&mut random, &self.dialect, &schema, &self.options);
+        let mut maker =
+            make::Maker::new(&mut random, &self.dialect, (&schema, &rows), &self.options);
         let transactions = make::transactions(&mut maker);
         let schedule = make::schedule(&mut stream("schedule", number), &transactions);
         Plan {

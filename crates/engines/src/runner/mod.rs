@@ -215,7 +215,10 @@ impl Runner {
         for name in case.sessions() {
             let wanted = case.session_level(name, level).unwrap_or(default);
             let mut pooled = match self.pool.pop().filter(|p| p.session.is_alive()) {
-                Some(pooled) => pooled,
+                Some(mut pooled) => {
+                    pooled.session.forget_tables();
+                    pooled
+                }
                 None => Pooled { session: self.engine.open()?, level: None },
             };
             if pooled.level != Some(wanted) {

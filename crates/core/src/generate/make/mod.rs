@@ -80,6 +80,10 @@ pub struct Maker<'a> {
     pub dialect: &'a Dialect,
     pub schema: &'a Schema,
     pub options: &'a Options,
+    pub rows: &'a [Rows],
+    /// In each table the row that all transactions are drawn to; beyond the
+    /// last one when the table is empty.
+    hot_rows: Vec<usize>,
     /// Tables that no subquery may read while a write is being made.
     off_limits: Vec<String>,
     /// How many statements of the case shift keys already.
@@ -92,10 +96,12 @@ impl<'a> Maker<'a> {
     pub fn new(
         random: &'a mut Random,
         dialect: &'a Dialect,
-        schema: &'a Schema,
+        (schema, rows): (&'a Schema, &'a [Rows]),
         options: &'a Options,
     ) -> Maker<'a> {
-        Maker { random, dialect, schema, options, off_limits: Vec::new(), key_shifts: 0, serial: 0 }
+        let hot_rows = rows.iter().map(|rows| random.below(rows.len().max(1))).collect();
+        let (off_limits, key_shifts, serial) = (Vec::new(), 0, 0);
+        Maker { random, dialect, schema, options, rows, hot_rows, off_limits, key_shifts, serial }
     }
 
     fn has(&self, feature: Feature) -> bool {
@@ -143,6 +149,10 @@ impl<'a> Maker<'a> {
 
     /// A table that a subquery or a join beside a write may read.
     fn table_to_read(&mut self) -> Option<&'a Table> {
+        let beside_a_write = !self.off_limits.is_empty();
+        if beside_a_write && !self.has(Feature::UpdateSubquery) {
+            return None;
+        }
         let schema = self.schema;
         let free: Vec<&Table> =
             schema.tables.iter().filter(|t| !self.off_limits.contains(&t.name)).collect();

@@ -40,18 +40,35 @@ pub fn of_class<'a>(scope: &Scope<'a>, class: Class) -> Scope<'a> {
     scope.iter().copied().filter(|c| c.class() == class).collect()
 }
 
-impl Maker<'_> {
+impl<'a> Maker<'a> {
     /// A value for a column: from its pool, or NULL where that may be.
     pub fn draw(&mut self, column: &Column) -> Literal {
         if !column.not_null && self.random.chance(10) {
             return Literal::Null;
         }
-        self.known_value(column)
+        self.random.pick(&column.pool).clone()
     }
 
-    /// A value that likely is in the table.
+    /// A value to look for: that of the row which all transactions are drawn
+    /// to, that of another row, or one that only might be there.
     pub fn known_value(&mut self, column: &Column) -> Literal {
-        self.random.pick(&column.pool).clone()
+        let choice = self.random.below(100);
+        let stored = self.stored_values(column);
+        let found = match (choice, stored) {
+            (0..40, Some((hot, values))) => values.get(hot).copied().cloned(),
+            (40..75, Some((_, values))) => self.random.pick_any(&values).copied().cloned(),
+            _ => None,
+        };
+        found.filter(|v| !v.is_null()).unwrap_or_else(|| self.random.pick(&column.pool).clone())
+    }
+
+    /// What the rows hold in this column, and the place of the hot one.
+    fn stored_values(&self, column: &Column) -> Option<(usize, Vec<&'a Literal>)> {
+        let holds = |t: &Table| t.columns.iter().position(|c| c.name == column.name);
+        let tables = self.schema.tables.iter().enumerate();
+        let (table, cell) = tables.filter_map(|(n, t)| Some((n, holds(t)?))).next()?;
+        let rows = self.rows;
+        Some((self.hot_rows[table], rows[table].iter().map(|row| &row[cell]).collect()))
     }
 
     /// Two columns that may be compared, one from each side.

@@ -34,8 +34,8 @@ impl<'a> Maker<'a> {
 
     fn value_to_insert(&mut self, table: &Table, column: &Column) -> Expr {
         let key = table.is_in_a_key(&column.name);
-        if key && column.of_type.class() == Class::Integer && self.random.chance(35) {
-            return Expr::int(self.random.between(10, 13) as i64);
+        if key && column.of_type.class() == Class::Integer && self.random.chance(45) {
+            return Expr::int(self.random.between(10, 14) as i64);
         }
         let computed = column.of_type == Type::Int && self.has(Feature::ScalarSubquery);
         if computed
@@ -58,7 +58,13 @@ impl<'a> Maker<'a> {
     pub fn insert_ignore(&mut self) -> Option<Stmt> {
         let table = self.table_to_write();
         let (columns, rows) = self.values(table, 3);
-        Some(insert_rows(table, columns, rows, Conflict::Ignore))
+        let conflict = if self.may_ignore(table) { Conflict::Ignore } else { Conflict::Fail };
+        Some(insert_rows(table, columns, rows, conflict))
+    }
+
+    fn may_ignore(&self, table: &Table) -> bool {
+        let keyless = self.dialect.quirks.ignore_needs_key && table.keys().is_empty();
+        self.has(Feature::InsertIgnore) && !keyless
     }
 
     pub fn replace(&mut self) -> Option<Stmt> {
@@ -121,7 +127,7 @@ impl<'a> Maker<'a> {
         let columns = self.columns_to_insert(table);
         let items = columns.iter().map(|c| self.item_for(table, c, source)).collect();
         let mut conflict = Conflict::Fail;
-        if self.has(Feature::InsertIgnore) && self.random.chance(20) {
+        if self.may_ignore(table) && self.random.chance(20) {
             conflict = Conflict::Ignore;
         } else if self.has(Feature::Replace) && self.random.chance(15) {
             conflict = Conflict::Replace;
