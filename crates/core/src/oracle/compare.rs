@@ -46,6 +46,15 @@ impl Difference {
     }
 }
 
+/// All that differs between the concurrent run and a serial one of whole
+/// transactions; reads too, where the replay has them.
+pub fn differences(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Difference> {
+    let mut all = final_rows(run.history, serial);
+    all.extend(writes(run, replay, serial));
+    all.extend(reads(run, replay, serial));
+    all
+}
+
 /// The rows at the end.
 pub fn final_rows(concurrent: &History, serial: &History) -> Vec<Difference> {
     let pairs = concurrent.final_state.iter().zip(&serial.final_state);

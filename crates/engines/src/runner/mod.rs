@@ -92,15 +92,23 @@ impl Runner {
     /// Runs the case from its setup on an empty database.
     pub fn run(&mut self, case: &Case, level: Option<Level>) -> Result<History, RunError> {
         self.check_levels(case, level)?;
-        if let Err(EngineError::Lost(_)) = self.engine.clear() {
-            // The last run took the server with it, unseen.
-            self.pool.clear();
-            self.preparer = None;
-            self.engine.revive()?;
-            self.engine.clear()?;
-        }
+        self.clear()?;
         self.set_up(case)?;
         self.run_steps(case, level)
+    }
+
+    /// Empties the database, whatever the last run left of it.
+    pub fn clear(&mut self) -> Result<(), RunError> {
+        match self.engine.clear() {
+            Err(EngineError::Lost(_)) => {
+                // The last run took the server with it, unseen.
+                self.pool.clear();
+                self.preparer = None;
+                self.engine.revive()?;
+                Ok(self.engine.clear()?)
+            }
+            cleared => Ok(cleared?),
+        }
     }
 
     /// Runs the steps on the database as it stands.

@@ -1,0 +1,87 @@
+//! Where cases run: one engine with the tables of the case at hand.
+//!
+//! Tables are made once for all cases that share a schema, and brought back
+//! to their first rows by one batch of DML before each run, because making
+//! tables costs ten to a hundred times as much (see ARCHITECTURE.md).
+
+use isolde_core::history::DbError;
+use isolde_core::{Case, History};
+use isolde_engines::engine::{EngineError, Outcome};
+use isolde_engines::runner::{RunError, Runner};
+
+/// What a run starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ground {
+    pub create: Vec<String>,
+    pub reset: Vec<String>,
+    /// The case changes the schema: the tables are of no use after it.
+    pub changes_schema: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BedError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The engine does not take the schema or the rows of this case.
+    #[error("{error}\n  {sql}")]
+    Ground { sql: String, error: DbError },
+}
+
+impl From<EngineError> for BedError {
+    fn from(error: EngineError) -> BedError {
+        BedError::Run(RunError::Engine(error))
+    }
+}
+
+pub struct Bed {
+    pub runner: Runner,
+    /// What made the tables that stand now.
+    made: Option<Vec<String>>,
+}
+
+impl Bed {
+    pub fn new(runner: Runner) -> Bed {
+        Bed { runner, made: None }
+    }
+
+    /// Runs a case from the first rows.
+    pub fn run(&mut self, ground: &Ground, case: &Case) -> Result<History, BedError> {
+        if self.made.as_ref() != Some(&ground.create) {
+            self.make_tables(ground)?;
+        }
+        self.batch(&ground.reset)?;
+        let history = self.runner.run_steps(case, None);
+        let usable = history.as_ref().is_ok_and(|h| !h.lost_server());
+        if ground.changes_schema || !usable {
+            self.made = None;
+        }
+        Ok(history?)
+    }
+
+    /// The next run makes its tables anew.
+    pub fn forget_tables(&mut self) {
+        self.made = None;
+    }
+
+    fn make_tables(&mut self, ground: &Ground) -> Result<(), BedError> {
+        self.made = None;
+        self.runner.clear()?;
+        self.batch(&ground.create)?;
+        self.made = Some(ground.create.clone());
+        Ok(())
+    }
+
+    fn batch(&mut self, statements: &[String]) -> Result<(), BedError> {
+        match self.runner.engine.batch(statements) {
+            Ok(Outcome::Error(error)) => {
+                self.made = None;
+                Err(BedError::Ground { sql: statements.join(";\n  "), error })
+            }
+            Ok(_) => Ok(()),
+            Err(error) => {
+                self.made = None;
+                Err(error.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Why a violation happened: a bug, documented behaviour, or undecided.
+//!
+//! A cause is a claim, so it carries its evidence. `documented` needs a
+//! counterfactual: the same case with the documented behaviour taken away, in
+//! which the violation is gone. The engine's profile lists the behaviours in
+//! the order in which they are ruled out, from the smallest change of the run
+//! to the largest. `bug` needs a promise that was broken: of the level, of a
+//! stronger level at which the violation stays, or of every level, when it
+//! needs no concurrency at all.
+
+use crate::bed::{Bed, BedError, Ground};
+use crate::check::{Checked, check, levels_of};
+use isolde_core::oracle::{
+    Concurrent, Difference, Oracle, Serial, at_level, other_orders, serial_transactions,
+    with_locking_reads,
+};
+use isolde_core::profile::{Behaviour, Counterfactual};
+use isolde_core::{Case, Level, Profile};
+use serde::{Deserialize, Serialize};
+
+/// Serial orders to try before none is said to explain a result.
+const ORDERS: usize = 60;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Label {
+    Bug,
+    Undecided,
+    Documented,
+}
+
+impl Label {
+    pub const ALL: [Label; 3] = [Label::Bug, Label::Documented, Label::Undecided];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Label::Bug => "bug",
+            Label::Undecided => "undecided",
+            Label::Documented => "documented",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cause {
+    pub label: Label,
+    /// The documented behaviour that explains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaviour: Option<Explained>,
+    /// What was tried and what came of it, in sentences.
+    pub evidence: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Explained {
+    pub name: String,
+    pub about: String,
+    pub link: String,
+}
+
+impl Cause {
+    fn new(label: Label, evidence: Vec<String>) -> Cause {
+        Cause { label, behaviour: None, evidence }
+    }
+
+    pub fn name(&self) -> String {
+        match &self.behaviour {
+            Some(behaviour) => format!("{}: {}", self.label.name(), behaviour.name),
+            None => self.label.name().into(),
+        }
+    }
+}
+
+/// Finds the cause of what `checked` violates.
+pub fn find(
+    bed: &mut Bed,
+    ground: &Ground,
+    case: &Case,
+    checked: &Checked,
+    oracles: &[&'static dyn Oracle],
+) -> Result<Cause, BedError> {
+    if checked.violates("crash").is_some() {
+        let text = "the engine died or reported that it is broken inside";
+        return Ok(Cause::new(Label::Bug, vec![text.into()]));
+    }
+    let profile = bed.runner.engine.profile().clone();
+    let level = levels_of(case, &profile).first().copied().unwrap_or(profile.default_level);
+    if let Some(evidence) = without_concurrency(checked) {
+        return Ok(Cause::new(Label::Bug, vec![evidence]));
+    }
+    let mut evidence = Vec::new();
+    for behaviour in profile.behaviours.iter().filter(|b| b.levels.contains(&level)) {
+        match removes(bed, ground, case, checked, oracles, behaviour, &profile)? {
+            Trial::Removed(text) => {
+                evidence.push(text);
+                let explained = Explained {
+                    name: behaviour.name.clone(),
+                    about: behaviour.about.clone(),
+                    link: behaviour.link.clone(),
+                };
+                return Ok(Cause {
+                    label: Label::Documented,
+                    behaviour: Some(explained),
+                    evidence,
+                });
+            }
+            Trial::Stays(text) => evidence.push(text),
+            Trial::NotApplicable => {}
+        }
+    }
+    let promise = broken_promise(&profile, level);
+    let tried_orders = profile
+        .behaviours
+        .iter()
+        .any(|b| b.levels.contains(&level) && b.removed_by == Counterfactual::AnotherOrder);
+    if !tried_orders && let Some(order) = explaining_order(bed, ground, case, checked)? {
+        evidence.push(format!(
+            "the outcome is that of another serial order ({order}), though not of the order of \
+             the commits"
+        ));
+        return Ok(Cause::new(Label::Undecided, evidence));
+    }
+    match promise {
+        Some(promise) => {
+            evidence.push(promise);
+            Ok(Cause::new(Label::Bug, evidence))
+        }
+        None => {
+            evidence.push(format!(
+                "no documented behaviour in the engine's profile explains it, and {level} does \
+                 not promise that writes are as in a serial run"
+            ));
+            Ok(Cause::new(Label::Undecided, evidence))
+        }
+    }
+}
+
+enum Trial {
+    Removed(String),
+    Stays(String),
+    /// The change of the run changes nothing in this case.
+    NotApplicable,
+}
+
+fn removes(
+    bed: &mut Bed,
+    ground: &Ground,
+    case: &Case,
+    checked: &Checked,
+    oracles: &[&'static dyn Oracle],
+    behaviour: &Behaviour,
+    profile: &Profile,
+) -> Result<Trial, BedError> {
+    let (changed, what) = match behaviour.removed_by {
+        Counterfactual::LockingRead => match with_locking_reads(case) {
+            Some(changed) => {
+                (changed, "with a locking read of the same rows before each write".to_string())
+            }
+            None => return Ok(Trial::NotApplicable),
+        },
+        Counterfactual::Level(level) => (at_level(case, level), format!("at {level}")),
+        Counterfactual::AnotherOrder => {
+            return Ok(match explaining_order(bed, ground, case, checked)? {
+                Some(order) => {
+                    Trial::Removed(format!("the outcome is that of the serial order {order}"))
+                }
+                None => {
+                    Trial::Stays("no serial order of the committed transactions explains it".into())
+                }
+            });
+        }
+    };
+    let again = check(bed, ground, &changed, oracles)?;
+    if again.consistent() {
+        return Ok(Trial::Removed(format!("{what} the violation is gone")));
+    }
+    // A level may promise a serial order that is not that of the commits.
+    if let Counterfactual::Level(level) = behaviour.removed_by
+        && profile
+            .behaviours
+            .iter()
+            .any(|b| b.levels.contains(&level) && b.removed_by == Counterfactual::AnotherOrder)
+        && explaining_order(bed, ground, &changed, &again)?.is_some()
+    {
+        return Ok(Trial::Removed(format!(
+            "{what} the outcome is that of a serial order, as that level promises"
+        )));
+    }
+    Ok(Trial::Stays(format!("{what} the violation stays")))
+}
+
+/// The violation needs nothing but one transaction after the other: the
+/// serial run of whole transactions differs from that of their statements.
+fn without_concurrency(checked: &Checked) -> Option<String> {
+    let by_itself = checked.violates("stmt-wss").is_some()
+        && checked.violates("tx-wss").is_none()
+        && checked.replays.iter().any(|(r, _)| r.name == Serial::Transactions);
+    by_itself.then(|| {
+        "it needs no concurrency: the same transactions one after the other end otherwise than \
+         their statements in autocommit, which every level rules out"
+            .into()
+    })
+}
+
+fn broken_promise(profile: &Profile, level: Level) -> Option<String> {
+    if profile.serial_writes.contains(&level) {
+        return Some(format!("{level} promises that conflicting writes wait or fail"));
+    }
+    // Every rung up to a level with that promise was tried, and it stayed.
+    let stronger = profile.behaviours.iter().rev().find_map(|b| match b.removed_by {
+        Counterfactual::Level(strong)
+            if b.levels.contains(&level) && profile.serial_writes.contains(&strong) =>
+        {
+            Some(strong)
+        }
+        _ => None,
+    });
+    stronger.map(|strong| {
+        format!("it stays at {strong}, which promises that conflicting writes wait or fail")
+    })
+}
+
+/// A serial order of the committed transactions, other than that of their
+/// commits, which ends as the concurrent run did: `s2, s1`.
+pub fn explaining_order(
+    bed: &mut Bed,
+    ground: &Ground,
+    case: &Case,
+    checked: &Checked,
+) -> Result<Option<String>, BedError> {
+    let profile = bed.runner.engine.profile();
+    let commit_ordered =
+        levels_of(case, profile).iter().all(|l| profile.commit_ordered.contains(l));
+    let run = Concurrent::new(case, &checked.concurrent, commit_ordered);
+    for order in other_orders(&run, false, ORDERS) {
+        let names: Vec<&str> = order.iter().map(|t| t.session.as_str()).collect();
+        let names = names.join(", ");
+        let replay = serial_transactions(&run, &order, commit_ordered);
+        let history = bed.run(ground, &replay.case)?;
+        let differences: Vec<Difference> =
+            isolde_core::oracle::differences(&run, &replay, &history);
+        if differences.is_empty() {
+            return Ok(Some(names));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,69 @@
+//! A violation is reported only if it happens again on fresh tables.
+
+use crate::bed::{Bed, BedError, Ground};
+use crate::check::{Checked, Violation, check};
+use isolde_core::Case;
+use isolde_core::oracle::Oracle;
+use serde::{Deserialize, Serialize};
+
+/// Runs to look for a violation that did not happen again at once.
+const MORE_RUNS: u32 = 9;
+
+/// How often a violation was seen in how many runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rate {
+    pub seen: u32,
+    pub runs: u32,
+}
+
+impl Rate {
+    /// Seen again, every time.
+    pub fn deterministic(self) -> bool {
+        self.seen == self.runs && self.runs > 1
+    }
+
+    pub fn confirmed(self) -> bool {
+        self.seen > 1
+    }
+}
+
+/// Whether two runs violate in the same way: one oracle in common, with the
+/// same kinds of differences.
+pub fn same_violation(a: &[Violation], b: &[Violation]) -> bool {
+    let kinds = |v: &Violation| {
+        let mut kinds: Vec<&str> = v.differences.iter().map(|d| d.kind()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    };
+    a.iter().any(|x| b.iter().any(|y| x.oracle == y.oracle && kinds(x) == kinds(y)))
+}
+
+/// Runs the case again, on tables that were made for it; several times where
+/// it does not violate again.
+pub fn confirm(
+    bed: &mut Bed,
+    ground: &Ground,
+    case: &Case,
+    first: &Checked,
+    oracles: &[&'static dyn Oracle],
+) -> Result<(Rate, Option<Checked>), BedError> {
+    let mut rate = Rate { seen: 1, runs: 1 };
+    let mut last = None;
+    bed.forget_tables();
+    let again = check(bed, ground, case, oracles)?;
+    rate.runs += 1;
+    if same_violation(&first.violations, &again.violations) {
+        rate.seen += 1;
+        return Ok((rate, Some(again)));
+    }
+    for _ in 0..MORE_RUNS {
+        let again = check(bed, ground, case, oracles)?;
+        rate.runs += 1;
+        if same_violation(&first.violations, &again.violations) {
+            rate.seen += 1;
+            last = Some(again);
+        }
+    }
+    Ok((rate, last))
+}

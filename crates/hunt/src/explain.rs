@@ -1,0 +1,157 @@
+//! What a finding says, in plain sentences, and its differences side by side.
+
+use crate::cause::Cause;
+use crate::check::Checked;
+use crate::confirm::Rate;
+use isolde_core::Case;
+use isolde_core::history::TxEnd;
+use isolde_core::oracle::{Difference, Executed, executed};
+use isolde_core::value::{Row, show_row, show_rows};
+
+/// The finding as a list of sentences.
+pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> Vec<String> {
+    let mut all = Vec::new();
+    let transactions = executed(&checked.concurrent);
+    let level = case.level.map_or("the default level".to_string(), |l| l.to_string());
+    all.push(format!("The statements ran concurrently at {level}. {}", endings(&transactions)));
+    let waits = checked.concurrent.events.iter().filter_map(|e| match &e.what {
+        isolde_core::history::What::Waiting { on } => {
+            let who = if on.is_empty() { String::new() } else { format!(" for {}", on.join(", ")) };
+            e.step.map(|s| format!("{} waited{who}", case.label(s)))
+        }
+        _ => None,
+    });
+    let waits: Vec<String> = waits.collect();
+    if !waits.is_empty() {
+        all.push(format!("On the way {}.", waits.join(", ")));
+    }
+    for violation in &checked.violations {
+        let beside = match violation.oracle {
+            "stmt-wss" => "with the same statements run one by one in autocommit",
+            "crash" => "with what an engine may do",
+            _ => {
+                "with the committed transactions run one after the other in the order of their \
+                  commits"
+            }
+        };
+        all.push(format!("Compared {beside} ({}):", violation.oracle));
+        all.extend(violation.differences.iter().map(difference));
+    }
+    all.push(match (rate.deterministic(), rate.confirmed()) {
+        (true, _) => "It happened again on fresh tables.".into(),
+        (false, true) => format!("It happened in {} of {} runs.", rate.seen, rate.runs),
+        (false, false) => format!("It did not happen again in {} runs.", rate.runs - 1),
+    });
+    all.push(format!("Cause: {}.", cause.name()));
+    if let Some(behaviour) = &cause.behaviour {
+        all.push(format!("The documentation says so: {} <{}>.", behaviour.about, behaviour.link));
+    }
+    all.extend(cause.evidence.iter().map(|e| format!("Evidence: {e}.")));
+    all
+}
+
+fn endings(transactions: &[Executed]) -> String {
+    let committed: Vec<&str> =
+        transactions.iter().filter(|t| t.committed()).map(|t| t.session.as_str()).collect();
+    let mut text = match committed.len() {
+        0 => "No transaction committed".to_string(),
+        1 => format!("Only {} committed", committed[0]),
+        _ => format!("Committed, in this order: {}", committed.join(", ")),
+    };
+    for t in transactions.iter().filter(|t| !t.committed()) {
+        let how = match t.how {
+            TxEnd::RolledBack => "rolled back",
+            TxEnd::Aborted => "was aborted by the engine",
+            _ => "was lost",
+        };
+        text.push_str(&format!("; {} {how}", t.session));
+    }
+    text.push('.');
+    text
+}
+
+pub fn difference(difference: &Difference) -> String {
+    match difference {
+        Difference::Final { query, only_concurrent, only_serial, .. } => format!(
+            "`{query}` ends with {} only concurrently, and {} only serially.",
+            show_rows(only_concurrent),
+            show_rows(only_serial)
+        ),
+        Difference::Success { label, concurrent, serial, .. } => {
+            format!("{label} concurrently: {concurrent}; serially: {serial}.")
+        }
+        Difference::Affected { label, concurrent, serial, .. } => {
+            format!("{label} changed {concurrent} rows concurrently and {serial} serially.")
+        }
+        Difference::Read { label, concurrent, serial, .. } => format!(
+            "{label} returned {} concurrently and {} serially.",
+            show_rows(concurrent),
+            show_rows(serial)
+        ),
+        Difference::Broken { label, error, .. } => format!("{label}: {error}."),
+    }
+}
+
+/// Two columns, concurrent on the left, serial on the right, with a mark
+/// between them where a row is in one only.
+pub fn side_by_side(differences: &[Difference]) -> String {
+    let mut out = String::new();
+    for d in differences {
+        match d {
+            Difference::Final { query, columns, concurrent, serial, .. } => {
+                out.push_str(&format!("{query}   ({})\n", columns.join(", ")));
+                out.push_str(&two_columns(concurrent, serial));
+            }
+            Difference::Read { label, sql, concurrent, serial } => {
+                out.push_str(&format!("{label}> {sql}\n"));
+                out.push_str(&two_columns(concurrent, serial));
+            }
+            other => {
+                out.push_str(&difference(other));
+                out.push('\n');
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn two_columns(left: &[Row], right: &[Row]) -> String {
+    let mut right: Vec<String> = right.iter().map(|r| show_row(r)).collect();
+    let left: Vec<String> = left.iter().map(|r| show_row(r)).collect();
+    let width = left.iter().map(|l| l.chars().count()).max().unwrap_or(0).max("concurrent".len());
+    let line = |l: &str, mark: &str, r: &str| {
+        let pad = " ".repeat(width.saturating_sub(l.chars().count()));
+        format!("  {l}{pad}  {mark}  {r}").trim_end().to_string() + "\n"
+    };
+    let mut out = line("concurrent", " ", "serial");
+    for row in &left {
+        match right.iter().position(|r| r == row) {
+            Some(at) => {
+                right.remove(at);
+                out.push_str(&line(row, "=", row));
+            }
+            None => out.push_str(&line(row, "<", "")),
+        }
+    }
+    for row in &right {
+        out.push_str(&line("", ">", row));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isolde_core::Value;
+
+    #[test]
+    fn rows_of_both_runs_stand_beside_each_other_and_others_on_their_side() {
+        let row = |i: i64| vec![Value::Int(i)];
+        let text = two_columns(&[row(1), row(2)], &[row(2), row(3)]);
+        assert_eq!(
+            text,
+            "  concurrent     serial\n  (1)         <\n  (2)         =  (2)\n              >  (3)\n"
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! The main job: make cases, run them, judge them, find the cause, write
+//! findings.
+//!
+//! ```text
+//!   Generator ─► Plan ─► Bed ─► History ─► oracles ─► violation
+//!                         ▲                              │
+//!                         └── confirm, cause, reduce ◄───┘──► Folder ─► report
+//! ```
+//!
+//! [`hunt::run`] owns the workers and the output folder; a [`hunter::Hunter`]
+//! owns an engine with its tables ([`bed::Bed`]) and examines one case after
+//! the other. Nothing here talks to people: they look at [`hunt::Watch`].
+
+pub mod bed;
+pub mod cause;
+pub mod check;
+pub mod confirm;
+pub mod explain;
+pub mod finding;
+pub mod folder;
+pub mod known;
+pub mod merge;
+pub mod summary;
+pub mod tally;

@@ -1,0 +1,198 @@
+//! What a hunt counts. Tallies of blocks, workers and shards add up.
+
+use crate::cause::Label;
+use isolde_core::History;
+use isolde_core::history::{ErrorClass, TxEnd, What};
+use isolde_core::sql::{self, Kind};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Violations by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    pub bug: u64,
+    pub documented: u64,
+    pub undecided: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, label: Label) {
+        match label {
+            Label::Bug => self.bug += 1,
+            Label::Documented => self.documented += 1,
+            Label::Undecided => self.undecided += 1,
+        }
+    }
+
+    fn merge(&mut self, other: Counts) {
+        self.bug += other.bug;
+        self.documented += other.documented;
+        self.undecided += other.undecided;
+    }
+
+    pub fn total(self) -> u64 {
+        self.bug + self.documented + self.undecided
+    }
+}
+
+/// How often a feature appeared in a statement, and how often that statement
+/// succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    pub appeared: u64,
+    pub succeeded: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    pub cases: u64,
+    /// Of the concurrent runs.
+    pub statements: u64,
+    /// Statements of all runs, serial ones and counterfactuals too.
+    pub statements_in_all: u64,
+    /// Statements that the engine refused as nonsense: syntax or types.
+    pub invalid: u64,
+    pub waited: u64,
+    pub transactions: u64,
+    pub aborted: u64,
+    /// Cases whose schema or rows the engine did not take.
+    pub not_run: u64,
+    /// Violations that did not happen again; they are not among the others.
+    pub not_confirmed: u64,
+    pub violations: Counts,
+    pub by_level: BTreeMap<String, Counts>,
+    pub by_oracle: BTreeMap<String, Counts>,
+    /// Documented violations by behaviour.
+    pub by_behaviour: BTreeMap<String, u64>,
+    pub features: BTreeMap<String, Coverage>,
+    /// Codes of errors that say nonsense, with the first statement of each.
+    pub refusals: BTreeMap<String, Refusal>,
+    /// What tells findings apart.
+    pub signatures: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Refusal {
+    pub count: u64,
+    pub message: String,
+    pub sql: String,
+}
+
+impl Tally {
+    pub fn valid_share(&self) -> f64 {
+        if self.statements == 0 {
+            return 1.0;
+        }
+        1.0 - self.invalid as f64 / self.statements as f64
+    }
+
+    /// Counts a concurrent run; `features` are those of each step.
+    pub fn count_run(&mut self, history: &History, features: &[Vec<&'static str>]) {
+        self.cases += 1;
+        self.transactions += history.transactions.len() as u64;
+        let aborted = |how: TxEnd| matches!(how, TxEnd::Aborted | TxEnd::Lost);
+        self.aborted += history.transactions.iter().filter(|t| aborted(t.how)).count() as u64;
+        for event in &history.events {
+            let Some(step) = event.step else { continue };
+            match &event.what {
+                What::Sent { .. } => self.statements += 1,
+                What::Waiting { .. } => self.waited += 1,
+                What::Error(error) => {
+                    self.count_features(features.get(step), false);
+                    let sql = &history.steps[step].sql;
+                    if is_nonsense(error.class, sql) {
+                        self.invalid += 1;
+                        let refusal = self.refusals.entry(error.code.clone()).or_default();
+                        if refusal.count == 0 {
+                            refusal.message = error.message.clone();
+                            refusal.sql = sql.clone();
+                        }
+                        refusal.count += 1;
+                    }
+                }
+                What::Rows { .. } | What::Affected { .. } | What::Done => {
+                    self.count_features(features.get(step), true);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn count_features(&mut self, features: Option<&Vec<&'static str>>, succeeded: bool) {
+        for feature in features.into_iter().flatten() {
+            if !self.features.contains_key(*feature) {
+                self.features.insert((*feature).into(), Coverage::default());
+            }
+            if let Some(coverage) = self.features.get_mut(*feature) {
+                coverage.appeared += 1;
+                coverage.succeeded += u64::from(succeeded);
+            }
+        }
+    }
+
+    pub fn merge(&mut self, other: &Tally) {
+        self.cases += other.cases;
+        self.statements += other.statements;
+        self.statements_in_all += other.statements_in_all;
+        self.invalid += other.invalid;
+        self.waited += other.waited;
+        self.transactions += other.transactions;
+        self.aborted += other.aborted;
+        self.not_run += other.not_run;
+        self.not_confirmed += other.not_confirmed;
+        self.violations.merge(other.violations);
+        for (key, counts) in &other.by_level {
+            self.by_level.entry(key.clone()).or_default().merge(*counts);
+        }
+        for (key, counts) in &other.by_oracle {
+            self.by_oracle.entry(key.clone()).or_default().merge(*counts);
+        }
+        for (key, count) in &other.by_behaviour {
+            *self.by_behaviour.entry(key.clone()).or_default() += count;
+        }
+        for (key, coverage) in &other.features {
+            let mine = self.features.entry(key.clone()).or_default();
+            mine.appeared += coverage.appeared;
+            mine.succeeded += coverage.succeeded;
+        }
+        for (code, refusal) in &other.refusals {
+            let mine = self.refusals.entry(code.clone()).or_default();
+            if mine.count == 0 {
+                *mine = refusal.clone();
+            } else {
+                mine.count += refusal.count;
+            }
+        }
+        self.signatures.extend(other.signatures.iter().cloned());
+    }
+}
+
+/// Syntax and type errors. `Other` holds what the profile has no class for,
+/// which is what type errors are; the end of a transaction is never nonsense.
+fn is_nonsense(class: ErrorClass, sql: &str) -> bool {
+    matches!(class, ErrorClass::Rejected | ErrorClass::Other)
+        && !matches!(sql::kind(sql), Kind::Commit | Kind::Rollback)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tallies_add_up_and_keep_the_first_refusal_of_each_code() {
+        let mut a = Tally { cases: 2, statements: 10, invalid: 1, ..Tally::default() };
+        a.violations.add(Label::Bug);
+        a.refusals
+            .insert("1064".into(), Refusal { count: 1, message: "m".into(), sql: "first".into() });
+        let mut b = Tally { cases: 3, statements: 10, invalid: 1, ..Tally::default() };
+        b.violations.add(Label::Documented);
+        b.refusals
+            .insert("1064".into(), Refusal { count: 1, message: "m".into(), sql: "second".into() });
+        b.signatures.insert("x".into());
+        a.merge(&b);
+        assert_eq!((a.cases, a.violations.total(), a.signatures.len()), (5, 2, 1));
+        assert_eq!((a.refusals["1064"].count, a.refusals["1064"].sql.as_str()), (2, "first"));
+        assert!((a.valid_share() - 0.9).abs() < 1e-9);
+        assert!((Tally::default().valid_share() - 1.0).abs() < 1e-9);
+    }
+}
