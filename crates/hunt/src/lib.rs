@@ -20,5 +20,6 @@ pub mod finding;
 pub mod folder;
 pub mod known;
 pub mod merge;
+pub mod report;
 pub mod summary;
 pub mod tally;
