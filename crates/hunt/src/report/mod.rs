@@ -12,10 +12,10 @@ mod compare;
 mod groups;
 mod html;
 mod layout;
-pub mod load;
+pub(crate) mod load;
 mod overview;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timeline;
 
 use crate::folder::Folder;
