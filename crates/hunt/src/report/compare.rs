@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 
 /// Rows of a result that are shown; those that differ come before the others.
 const MOST_ROWS: usize = 40;
+/// Columns up to which both results stand beside each other.
+const MOST_BESIDE: usize = 6;
 
 type Pair<'r> = (Option<&'r Row>, Option<&'r Row>);
 
@@ -59,7 +61,6 @@ pub fn differences(all: &[Difference]) -> String {
 
 fn rows(caption: &str, columns: &[String], concurrent: &[Row], serial: &[Row]) -> String {
     let mut pairs = align(concurrent, serial);
-    let equal = |p: &Pair<'_>| matches!(p, (Some(a), Some(b)) if same(a, b));
     let hidden = pairs.len().saturating_sub(MOST_ROWS);
     if hidden > 0 {
         pairs.sort_by_key(equal);
@@ -70,33 +71,57 @@ fn rows(caption: &str, columns: &[String], concurrent: &[Row], serial: &[Row]) -
     let width = columns.len().max(widest).max(1);
     let names: String = (0..width)
         .map(|i| {
-            format!("<th scope=col>{}</th>", columns.get(i).map_or(String::new(), |c| text(c)))
+            let name = columns.get(i).map_or(String::new(), |c| text(c));
+            format!("<th scope=col>{name}</th>")
         })
         .collect();
-    let body: String = pairs
-        .iter()
-        .map(|pair| {
-            let class = if equal(pair) { "same" } else { "other" };
-            let (left, right) = pair;
-            format!(
-                "<tr class={class}>{}<td class=mark>{}</td>{}</tr>\n",
-                side(*left, *right, width, "left"),
-                if equal(pair) { "=" } else { "≠" },
-                side(*right, *left, width, "right")
-            )
-        })
-        .collect();
+    let (head, body) = if width > MOST_BESIDE {
+        (format!("<tr><th scope=col>run</th>{names}</tr>"), above_each_other(&pairs, width))
+    } else {
+        let over = format!(
+            "<tr><th scope=colgroup colspan={width}>concurrent</th><th></th>\
+             <th scope=colgroup colspan={width}>serial</th></tr>"
+        );
+        (format!("{over}<tr>{names}<th></th>{names}</tr>"), beside_each_other(&pairs, width))
+    };
     let empty = if pairs.is_empty() { "<tr><td>no rows in either</td></tr>" } else { "" };
     let note = match hidden {
         0 => String::new(),
         n => format!("<p class=note>{} not shown here.</p>\n", plural(n as u64, "more line")),
     };
     format!(
-        "<div class=scroll tabindex=0><table class=pair><caption>{caption}</caption><thead><tr>\
-         <th scope=colgroup colspan={width}>concurrent</th><th></th>\
-         <th scope=colgroup colspan={width}>serial</th></tr><tr>{names}<th></th>{names}</tr>\
-         </thead><tbody>{body}{empty}</tbody></table></div>\n{note}"
+        "<div class=scroll tabindex=0><table class=pair><caption>{caption}</caption>\
+         <thead>{head}</thead><tbody>{body}{empty}</tbody></table></div>\n{note}"
     )
+}
+
+fn equal(pair: &Pair<'_>) -> bool {
+    matches!(pair, (Some(a), Some(b)) if same(a, b))
+}
+
+fn beside_each_other(pairs: &[Pair<'_>], width: usize) -> String {
+    let line = |pair: &Pair<'_>| {
+        let (class, mark) = if equal(pair) { ("same", "=") } else { ("other", "≠") };
+        let (left, right) =
+            (side(pair.0, pair.1, width, "left"), side(pair.1, pair.0, width, "right"));
+        format!("<tr class={class}>{left}<td class=mark>{mark}</td>{right}</tr>\n")
+    };
+    pairs.iter().map(line).collect()
+}
+
+/// Wide rows: side by side one half would be out of sight.
+fn above_each_other(pairs: &[Pair<'_>], width: usize) -> String {
+    let line = |name: &str, cells: String| format!("<tr><th scope=row>{name}</th>{cells}</tr>\n");
+    pairs
+        .iter()
+        .map(|pair| {
+            if equal(pair) {
+                return line("both", side(pair.0, pair.1, width, "left"));
+            }
+            line("concurrent", side(pair.0, pair.1, width, "left"))
+                + &line("serial", side(pair.1, pair.0, width, "right"))
+        })
+        .collect()
 }
 
 fn side(mine: Option<&Row>, other: Option<&Row>, width: usize, class: &str) -> String {
@@ -174,6 +199,16 @@ mod tests {
         let page = rows("q", &["id".into(), "v".into()], &[row(2, 20)], &[row(2, 21)]);
         assert!(page.contains("<td>2</td><td class=left>20</td>"), "{page}");
         assert!(page.contains("<td>2</td><td class=right>21</td>"), "{page}");
+    }
+
+    #[test]
+    fn wide_rows_stand_above_each_other() {
+        let wide = |last: i64| (0..9).chain([last]).map(Value::Int).collect::<Row>();
+        let page = rows("q", &[], &[wide(1), wide(2)], &[wide(1), wide(3)]);
+        for (run, times) in [("both", 1), ("concurrent", 1), ("serial", 1)] {
+            assert_eq!(page.matches(&format!("<th scope=row>{run}</th>")).count(), times, "{run}");
+        }
+        assert!(page.contains("<td class=left>2</td></tr>"), "{page}");
     }
 
     #[test]

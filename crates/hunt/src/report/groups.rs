@@ -11,7 +11,7 @@ use std::path::Path;
 const WHOLE_PER_SIGNATURE: usize = 3;
 const LISTED_PER_SIGNATURE: usize = 30;
 const SIGNATURES: usize = 1_500;
-const WHOLE_BYTES: usize = 8 << 20;
+const WHOLE_BYTES: usize = 5 << 20;
 
 /// Findings that look the same.
 pub struct Group<'f> {

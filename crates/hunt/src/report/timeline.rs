@@ -12,6 +12,8 @@ use isolde_core::value::show_rows;
 /// Moments that are shown; `schedule.txt` has them all.
 const MOST_ROWS: usize = 120;
 const LONGEST_ANSWER: usize = 300;
+/// Characters of a line over all columns before statements get rails.
+const MOST_BESIDE: usize = 240;
 const LEGEND: &str = "<p class=legend>Time goes down. The line beside a session is its transaction: \
     green committed, red aborted, broken rolled back. A hatched bar is a wait.</p>\n";
 
@@ -20,12 +22,8 @@ pub fn timeline(history: &History, differences: &[Difference]) -> String {
     let shown = layout.rows.min(MOST_ROWS);
     let mut grid = String::new();
     for (lane, session) in layout.lanes.iter().enumerate() {
-        grid.push_str(&format!(
-            "<li class=lane style=\"grid-area:1/{0}/{1}/{0}\">{2}</li>",
-            lane + 1,
-            shown + 2,
-            text(session)
-        ));
+        let place = format!("--c:{};--e:{}", lane + 1, shown + 2);
+        grid.push_str(&format!("<li class=lane style=\"{place}\">{}</li>", text(session)));
     }
     for span in layout.spans.iter().filter(|s| s.from < shown) {
         let class = end_class(span.how);
@@ -42,8 +40,9 @@ pub fn timeline(history: &History, differences: &[Difference]) -> String {
         grid.push_str(&cell_html(cell, differences));
     }
     let label = "Timeline: a column a session, time goes down";
+    let class = if wants_rails(&layout) { "timeline rails" } else { "timeline" };
     let mut out = format!(
-        "<div class=scroll tabindex=0 role=region aria-label=\"{label}\"><ol class=timeline \
+        "<div class=scroll tabindex=0 role=region aria-label=\"{label}\"><ol class=\"{class}\" \
          style=\"--lanes:{}\">{grid}</ol></div>\n",
         layout.lanes.len().max(1)
     );
@@ -55,15 +54,25 @@ pub fn timeline(history: &History, differences: &[Difference]) -> String {
     out
 }
 
+/// Where columns would be too narrow for the statements, sessions get thin
+/// rails and all statements the width beside them. Narrow screens always do.
+fn wants_rails(layout: &Layout<'_>) -> bool {
+    let lengths: Vec<usize> = layout
+        .cells
+        .iter()
+        .filter_map(|c| match c.what {
+            Kind::Statement(sql) => Some(sql.chars().count()),
+            _ => None,
+        })
+        .collect();
+    let mean = lengths.iter().sum::<usize>() / lengths.len().max(1);
+    layout.lanes.len() > 3 || mean * layout.lanes.len() > MOST_BESIDE
+}
+
 /// Row 1 of the grid holds the names of the sessions.
 fn bar(class: &str, lane: usize, from: usize, to: usize) -> String {
-    format!(
-        "<li class=\"{class}\" aria-hidden=true style=\"grid-area:{}/{}/{}/{}\"></li>",
-        from + 2,
-        lane + 1,
-        to + 3,
-        lane + 2
-    )
+    let place = format!("--c:{};--r:{};--e:{}", lane + 1, from + 2, to + 3);
+    format!("<li class=\"{class}\" aria-hidden=true style=\"{place}\"></li>")
 }
 
 fn cell_html(cell: &Cell<'_>, differences: &[Difference]) -> String {
@@ -102,9 +111,9 @@ fn cell_html(cell: &Cell<'_>, differences: &[Difference]) -> String {
         class.push_str(" failed");
     }
     format!(
-        "<li class=\"{class}\" style=\"grid-area:{0}/{1}/{0}/{1}\">{inside}</li>\n",
-        cell.row + 2,
-        cell.lane + 1
+        "<li class=\"{class}\" style=\"--c:{};--r:{}\">{inside}</li>\n",
+        cell.lane + 1,
+        cell.row + 2
     )
 }
 
@@ -168,7 +177,7 @@ mod tests {
         let page = timeline(&fixture("wait"), &[]);
         assert!(page.contains("style=\"--lanes:2\""));
         // s2.3 waits from row 4 to row 7 of the second lane.
-        assert!(page.contains("<li class=\"wait\" aria-hidden=true style=\"grid-area:6/2/9/3\">"));
+        assert!(page.contains("<li class=\"wait\" aria-hidden=true style=\"--c:2;--r:6;--e:9\">"));
         assert_eq!(page.matches("✓ committed").count(), 2);
         let page = timeline(&fixture("deadlock"), &[]);
         assert!(page.contains("✗ aborted by the engine") && page.contains("↩ rolled back"));
@@ -176,6 +185,14 @@ mod tests {
         assert!(
             page.contains("it&#39;&#39;s &lt;b&gt;here&lt;/b&gt;") && !page.contains("<b>here")
         );
+    }
+
+    #[test]
+    fn many_sessions_or_long_statements_get_rails() {
+        let mut history = fixture("wait");
+        assert!(!timeline(&history, &[]).contains("timeline rails"));
+        history.steps.iter_mut().for_each(|s| s.sql = "select 1 ".repeat(30));
+        assert!(timeline(&history, &[]).contains("timeline rails"));
     }
 
     #[test]
