@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn the_union_has_every_finding_and_counts_that_add_up() {
         let dir = tempfile::tempdir().unwrap();
-        let a = part(dir.path(), "a", 7, (2, 2), &[30, 41]);
-        let b = part(dir.path(), "b", 7, (1, 2), &[5]);
+        let a = part(dir.path(), "a", 7, (2, 3), &[30, 41]);
+        let b = part(dir.path(), "b", 7, (1, 3), &[5]);
         let out = dir.path().join("out");
         let united = merge(&[&a, &b], &out).unwrap();
         assert_eq!((united.violations.bug, united.violations.documented), (3, 2));
@@ -168,7 +168,13 @@ mod tests {
         let copied = fs::read(out.join("findings/000041/concurrent.json")).unwrap();
         assert_eq!(copied, fs::read(a.join("findings/000041/concurrent.json")).unwrap());
         let page = fs::read_to_string(report::write(&out).unwrap()).unwrap();
-        assert!(page.contains("<dt>shards</dt><dd>all 2</dd>"));
+        assert!(page.contains("<dt>shards</dt><dd>1/3, 2/3 (2 of 3 are here)</dd>"));
+        // A union is a part like any other: the rest may come later.
+        let late = part(dir.path(), "late", 7, (3, 3), &[6]);
+        let whole = dir.path().join("whole");
+        assert_eq!(merge(&[&out, &late], &whole).unwrap().violations.bug, 4);
+        let page = fs::read_to_string(report::write(&whole).unwrap()).unwrap();
+        assert!(page.contains("<dt>shards</dt><dd>all 3</dd>"));
     }
 
     #[test]
