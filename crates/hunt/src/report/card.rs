@@ -107,8 +107,12 @@ fn damage(what: &str) -> String {
 }
 
 fn sentences(finding: &Finding) -> String {
-    let mut items: Vec<String> = finding.explanation.iter().map(|s| text(s)).collect();
-    if let Some(behaviour) = &finding.cause.behaviour {
+    let behaviour = finding.cause.behaviour.as_ref();
+    // The sentence that names the documentation is said below, as a link.
+    let repeated = |s: &str| behaviour.is_some_and(|b| s.contains(&format!("<{}>", b.link)));
+    let plain = finding.explanation.iter().filter(|s| !repeated(s));
+    let mut items: Vec<String> = plain.map(|s| text(s)).collect();
+    if let Some(behaviour) = behaviour {
         items.push(format!("Documentation: {}", link(&behaviour.link, &behaviour.about)));
     }
     for id in &finding.known {

@@ -15,7 +15,7 @@ const WHOLE_BYTES: usize = 5 << 20;
 
 /// Findings that look the same.
 pub struct Group<'f> {
-    label: Label,
+    pub label: Label,
     findings: Vec<&'f Finding>,
 }
 

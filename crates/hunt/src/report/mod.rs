@@ -59,7 +59,8 @@ fn render(dir: &Path) -> Result<String, String> {
     let findings = folder.read_findings()?;
     let documented = folder.read_documented();
     let groups = groups::group(&findings);
-    let mut body = overview::headline(&summary, groups.len());
+    let mut body =
+        overview::headline(&summary, |label| groups.iter().filter(|g| g.label == label).count());
     body.push_str(&overview::facts(&summary));
     body.push_str(&overview::counts(&summary));
     body.push_str(&groups::all(dir, &groups, findings.len()));

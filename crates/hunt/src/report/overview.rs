@@ -5,25 +5,31 @@ use crate::cause::Label;
 use crate::finding::Finding;
 use crate::summary::{Shard, Summary};
 use crate::tally::Counts;
+use isolde_core::Level;
 use std::collections::{BTreeMap, BTreeSet};
 
 const EXAMPLES: usize = 2;
 
-pub fn headline(summary: &Summary, kinds: usize) -> String {
+/// `kinds` says how many signatures the findings of a cause have.
+pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> String {
     let v = summary.violations;
+    let of = |label: Label| match kinds(label) {
+        0 => String::new(),
+        n => format!(" of {}", plural(n as u64, "kind")),
+    };
     let (class, words) = if v.bug > 0 {
-        ("bug", format!("{} of cause bug", plural(v.bug, "violation")))
+        let found = plural(v.bug, "violation");
+        ("bug", format!("{found}{} with cause bug", of(Label::Bug)))
     } else if v.undecided > 0 {
-        ("undecided", format!("{}, none of cause bug", plural(v.undecided, "undecided violation")))
+        let found = plural(v.undecided, "undecided violation");
+        ("undecided", format!("{found}{}, none with cause bug", of(Label::Undecided)))
     } else {
         ("fine", "No violation that the documentation does not explain".into())
     };
-    let kinds =
-        if kinds > 0 { format!(", {}", plural(kinds as u64, "kind")) } else { String::new() };
     let id = &summary.identity;
     format!(
         "<header><p class=brand>Isolde · hunt report</p><h1>{} <span>{}</span></h1>\n\
-         <p class=\"verdict {class}\">{words}{kinds} in {}</p></header>\n",
+         <p class=\"verdict {class}\">{words}, in {}</p></header>\n",
         text(&id.target),
         text(&id.server_version),
         plural(summary.cases, "case")
@@ -79,6 +85,9 @@ pub fn counts(summary: &Summary) -> String {
 }
 
 fn by_cause(head: &str, all: &BTreeMap<String, Counts>) -> String {
+    // Levels from weak to strong; other names stay as they are.
+    let mut all: Vec<(&String, &Counts)> = all.iter().collect();
+    all.sort_by_key(|(name, _)| name.parse::<Level>().ok());
     let rows: Vec<Vec<String>> = all
         .iter()
         .map(|(name, c)| {
@@ -109,7 +118,7 @@ pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, String>) -> Stri
     if all.is_empty() && summary.by_behaviour.is_empty() {
         return String::new();
     }
-    let levels: BTreeSet<Option<isolde_core::Level>> = all.iter().map(|f| f.level).collect();
+    let levels: BTreeSet<Option<Level>> = all.iter().map(|f| f.level).collect();
     let mut groups: BTreeMap<&str, Vec<&Finding>> =
         summary.by_behaviour.keys().map(|name| (name.as_str(), Vec::new())).collect();
     for finding in all {
