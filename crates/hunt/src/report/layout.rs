@@ -14,7 +14,7 @@ pub struct Layout<'h> {
     pub lanes: Vec<&'h str>,
     pub rows: usize,
     pub cells: Vec<Cell<'h>>,
-    pub bars: Vec<Bar<'h>>,
+    pub bars: Vec<Bar>,
     pub spans: Vec<Span>,
 }
 
@@ -40,12 +40,11 @@ pub enum Kind<'h> {
 }
 
 #[derive(Debug, PartialEq)]
-pub struct Bar<'h> {
+pub struct Bar {
     pub lane: usize,
     pub from: usize,
     /// Where it went on; the last row if it never did.
     pub to: usize,
-    pub on: &'h [String],
     pub open: bool,
 }
 
@@ -83,12 +82,15 @@ impl<'h> Layout<'h> {
                     layout.cells[cell].news.push(&event.what);
                     at[i] = Some(cell);
                 }
-                (What::Waiting { on }, Some((i, _))) => {
+                (What::Waiting { .. }, Some((i, _))) => {
                     let Some(cell) = at[i] else { continue };
                     layout.cells[cell].news.push(&event.what);
                     let from = layout.cells[cell].row;
-                    waits[i] = Some(layout.bars.len());
-                    layout.bars.push(Bar { lane, from, to: from, on, open: true });
+                    // Waiting for somebody else next is still the same wait.
+                    if waits[i].is_none() {
+                        waits[i] = Some(layout.bars.len());
+                        layout.bars.push(Bar { lane, from, to: from, open: true });
+                    }
                 }
                 (What::Resumed, Some((i, s))) => {
                     let cell = layout.open(lane, Some(s), Kind::Later);
@@ -190,7 +192,7 @@ mod tests {
         let layout = Layout::of(&history);
         let [sent, resumed] = cell(&layout, "s2.3")[..] else { panic!("two cells") };
         assert_eq!((sent.row, resumed.row, resumed.what), (4, 7, Kind::Later));
-        let expected = Bar { lane: 1, from: 4, to: 7, on: &[], open: false };
+        let expected = Bar { lane: 1, from: 4, to: 7, open: false };
         assert_eq!(layout.bars, [expected]);
         // It resumed after the COMMIT that let it go.
         assert_eq!(cell(&layout, "s1.4")[0].row, 6);
@@ -218,5 +220,35 @@ mod tests {
         });
         let layout = Layout::of(&history);
         assert_eq!((layout.bars[0].to, layout.bars[0].open), (layout.rows - 1, true));
+    }
+    #[test]
+    fn any_order_of_events_has_a_layout_that_fits_its_grid() {
+        let check = |history: &History| {
+            let layout = Layout::of(history);
+            assert!(
+                layout.cells.iter().all(|c| c.row < layout.rows && c.lane < layout.lanes.len())
+            );
+            assert!(layout.bars.iter().all(|b| b.from <= b.to && b.to < layout.rows));
+            assert!(layout.bars.iter().all(|b| b.open || b.from < b.to));
+            assert!(layout.spans.iter().all(|s| s.from <= s.to && s.to < layout.rows));
+        };
+        for name in ["wait", "deadlock", "serialization"] {
+            let whole = fixture(name);
+            for i in 0..whole.events.len() {
+                let mut less = whole.clone();
+                less.events.remove(i);
+                check(&less);
+                less.events.truncate(i);
+                check(&less);
+                for j in 0..i {
+                    let mut other = whole.clone();
+                    other.events.swap(i, j);
+                    check(&other);
+                }
+                let mut doubled = whole.clone();
+                doubled.events.insert(i, whole.events[i].clone());
+                check(&doubled);
+            }
+        }
     }
 }
