@@ -61,6 +61,12 @@ Targets:
   sqlite:new.db                               a new file, removed at the end
   driver:'python3 my_driver.py'               anything that speaks docs/driver-protocol.md";
 
+const MERGE: &str = "\
+Example, a hunt on two machines and its union:
+  isolde hunt postgres --seed 7 --cases 20000 --shard 1/2 --out part-1
+  isolde hunt postgres --seed 7 --cases 20000 --shard 2/2 --out part-2
+  isolde merge part-1 part-2 --out whole";
+
 #[derive(Subcommand)]
 pub enum Command {
     /// Make cases, run them, judge them, and write down what is wrong.
@@ -143,6 +149,30 @@ pub enum Command {
         /// The library; without it ./cases, else the one in this program.
         #[arg(long, value_name = "DIR")]
         cases: Option<PathBuf>,
+    },
+    /// Write the page of a hunt, report.html, into its output folder.
+    ///
+    /// A hunt writes it at its end; this writes it again, for a hunt that was
+    /// killed, one that still runs, or a folder from elsewhere. The page is one
+    /// file that needs no network: open it in a browser, send it along.
+    Report {
+        /// The output folder of a hunt.
+        #[arg(value_name = "DIR", default_value = "isolde.out")]
+        dir: PathBuf,
+    },
+    /// Unite the output folders of shards into one, with its report.
+    ///
+    /// The parts must be of one hunt: the same seed, target, versions, levels,
+    /// oracles and settings, and no shard twice. Exits 1 when there is a finding
+    /// of cause bug, as the whole hunt would have. See docs/scale-out.md.
+    #[command(after_help = MERGE)]
+    Merge {
+        /// The output folders of the shards.
+        #[arg(value_name = "DIR", required = true)]
+        dirs: Vec<PathBuf>,
+        /// Where to put the union; a hunt that is there already is replaced.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
     },
     /// Put case files into their canonical form.
     Fmt {

@@ -78,11 +78,6 @@ impl Bed {
         self.made = None;
         self.runner.clear()?;
         self.batch(&ground.create)?;
-        // SQLite looks up columns in its idea of the schema, and cannot bring
-        // that up to date while another session is about to commit.
-        if self.runner.engine.client().is_none() {
-            self.runner.close_sessions();
-        }
         self.made = Some(ground.create.clone());
         Ok(())
     }

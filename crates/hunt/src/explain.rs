@@ -77,7 +77,7 @@ fn show_rows(rows: &[Row]) -> String {
     if rows.is_empty() {
         return "no rows".into();
     }
-    let mut shown: Vec<String> = rows.iter().take(MOST).map(|r| short_row(r)).collect();
+    let mut shown: Vec<String> = rows.iter().take(MOST).map(short_row).collect();
     if rows.len() > MOST {
         shown.push(format!("and {} more", rows.len() - MOST));
     }

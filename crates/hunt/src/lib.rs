@@ -23,6 +23,7 @@ pub mod hunter;
 pub mod known;
 pub mod merge;
 pub mod reduce;
+pub mod report;
 pub mod summary;
 pub mod tally;
 pub mod trial;

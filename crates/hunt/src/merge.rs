@@ -2,7 +2,8 @@
 
 use crate::finding::Finding;
 use crate::folder::Folder;
-use crate::summary::{Identity, Progress, Summary};
+use crate::report::load::is_folder_name;
+use crate::summary::{Identity, Progress, Shard, Summary};
 use crate::tally::Tally;
 use std::fs;
 use std::path::Path;
@@ -30,7 +31,7 @@ pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, String> {
     let (Some(first), Some(first_path)) = (summaries.first(), parts.first()) else {
         return Err("nothing to merge".into());
     };
-    let mut shards = Vec::new();
+    let mut shards: Vec<(Shard, &Path)> = Vec::new();
     for (summary, path) in summaries.iter().zip(parts) {
         if let Some(what) = first_difference(&first.identity, &summary.identity) {
             return Err(format!(
@@ -40,12 +41,17 @@ pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, String> {
             ));
         }
         for shard in &summary.shards {
-            if shards.contains(shard) {
-                return Err(format!("shard {shard} is in {} and in another", path.display()));
+            if let Some((_, other)) = shards.iter().find(|(s, _)| s == shard) {
+                return Err(format!(
+                    "shard {shard} is in {} and in {}",
+                    other.display(),
+                    path.display()
+                ));
             }
-            shards.push(*shard);
+            shards.push((*shard, path));
         }
     }
+    let mut shards: Vec<Shard> = shards.into_iter().map(|(shard, _)| shard).collect();
     shards.sort();
     if let Some(odd) = shards.iter().find(|s| s.of != shards[0].of) {
         return Err(format!("shards {} and {odd} cut the cases in different ways", shards[0]));
@@ -60,23 +66,35 @@ pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, String> {
 fn unite(
     folders: &[Folder],
     summaries: &[Summary],
-    shards: Vec<crate::summary::Shard>,
+    shards: Vec<Shard>,
     out: &Path,
 ) -> Result<Summary, String> {
-    let target = Folder::create(out).map_err(|e| e.to_string())?;
     let mut tally = Tally::default();
     let mut progress = Progress::default();
     let (mut findings, mut documented) = (Vec::new(), Vec::new());
+    let mut copies = Vec::new();
+    // All parts are read before the first file is written or replaced.
     for (folder, summary) in folders.iter().zip(summaries) {
         tally.merge(&summary.tally());
         progress.merge(&summary.progress);
         let found = folder.read_findings()?;
         for finding in &found {
-            let from = folder.path().join("findings").join(&finding.id);
-            copy_folder(&from, &out.join("findings").join(&finding.id))?;
+            // Parts come from other machines; an id may not lead elsewhere.
+            if !is_folder_name(&finding.id) {
+                let part = folder.path().display();
+                return Err(format!("{part}: `{}` is not the name of a finding", finding.id));
+            }
+            copies.push((folder.path().join("findings").join(&finding.id), finding.id.clone()));
         }
         findings.extend(found);
         documented.extend(folder.read_documented()?);
+    }
+    let target = Folder::create(out).map_err(|e| e.to_string())?;
+    for (from, id) in &copies {
+        // One that is lost costs its evidence, not the union; the report says so.
+        if from.is_dir() {
+            copy_folder(from, &out.join("findings").join(id))?;
+        }
     }
     let by_number = |f: &Finding| f.case_number;
     findings.sort_by_key(by_number);
@@ -104,4 +122,106 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
         fs::copy(entry.path(), to.join(entry.file_name())).map_err(failed)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cause::Label;
+    use crate::report;
+    use crate::report::tests::{made, summary};
+    use std::path::PathBuf;
+
+    /// The folder of a shard with one finding of each number.
+    fn part(dir: &Path, name: &str, seed: u64, shard: (u64, u64), numbers: &[u64]) -> PathBuf {
+        let path = dir.join(name);
+        let folder = Folder::create(&path).unwrap();
+        for number in numbers {
+            folder.write(&made(*number, "wait", Label::Bug, &format!("kind {number}"))).unwrap();
+        }
+        let shard = Shard { part: shard.0, of: shard.1 };
+        let mut summary = summary(seed, shard, numbers.len() as u64);
+        summary.signatures = numbers.iter().map(|n| format!("kind {n}")).collect();
+        summary.progress.blocks = vec![(shard.part - 1, shard.part - 1)];
+        folder.write_summary(&summary).unwrap();
+        path
+    }
+
+    #[test]
+    fn the_union_has_every_finding_and_counts_that_add_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let a = part(dir.path(), "a", 7, (2, 3), &[30, 41]);
+        let b = part(dir.path(), "b", 7, (1, 3), &[5]);
+        let out = dir.path().join("out");
+        let united = merge(&[&a, &b], &out).unwrap();
+        assert_eq!((united.violations.bug, united.violations.documented), (3, 2));
+        assert_eq!((united.cases, united.distinct), (2 * 18_204, 3));
+        assert_eq!(united.progress.blocks, [(0, 1)]);
+        assert!(
+            (united.valid_share - 0.9735).abs() < 0.001 && (united.seconds - 61.3).abs() < 1e-9
+        );
+        let folder = Folder::open(&out);
+        assert_eq!(folder.read_summary().unwrap(), united);
+        let numbers: Vec<u64> =
+            folder.read_findings().unwrap().iter().map(|f| f.case_number).collect();
+        assert_eq!(numbers, [5, 30, 41]);
+        let copied = fs::read(out.join("findings/000041/concurrent.json")).unwrap();
+        assert_eq!(copied, fs::read(a.join("findings/000041/concurrent.json")).unwrap());
+        let page = fs::read_to_string(report::write(&out).unwrap()).unwrap();
+        assert!(page.contains("<dt>shards</dt><dd>1/3, 2/3 (2 of 3 are here)</dd>"));
+        // A union is a part like any other: the rest may come later.
+        let late = part(dir.path(), "late", 7, (3, 3), &[6]);
+        let whole = dir.path().join("whole");
+        assert_eq!(merge(&[&out, &late], &whole).unwrap().violations.bug, 4);
+        let page = fs::read_to_string(report::write(&whole).unwrap()).unwrap();
+        assert!(page.contains("<dt>shards</dt><dd>all 3</dd>"));
+    }
+
+    #[test]
+    fn parts_of_other_hunts_and_shards_that_overlap_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let a = part(dir.path(), "a", 7, (1, 2), &[]);
+        let refused = |other: &Path| {
+            let said = merge(&[&a, other], &out).unwrap_err();
+            assert!(!out.exists(), "nothing is written");
+            said
+        };
+        let other_seed = part(dir.path(), "seed", 8, (2, 2), &[]);
+        assert!(refused(&other_seed).contains("their seed differs"));
+        let again = part(dir.path(), "again", 7, (1, 2), &[]);
+        let said = refused(&again);
+        assert!(said.contains("shard 1/2 is in") && said.contains("/again"), "{said}");
+        assert!(refused(&a).contains("shard 1/2"));
+        let otherwise = part(dir.path(), "otherwise", 7, (3, 4), &[]);
+        assert!(refused(&otherwise).contains("cut the cases in different ways"));
+        let version = part(dir.path(), "version", 7, (2, 2), &[]);
+        let mut summary = Folder::open(&version).read_summary().unwrap();
+        summary.identity.server_version = "11.4.5".into();
+        Folder::open(&version).write_summary(&summary).unwrap();
+        assert!(refused(&version).contains("server_version differs"));
+        assert!(refused(&dir.path().join("none")).contains("hunt.json"));
+        assert!(merge(&[&a], &a).unwrap_err().contains("one of the parts"));
+    }
+
+    #[test]
+    fn a_damaged_part_leaves_what_was_there_and_a_lost_folder_costs_only_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let a = part(dir.path(), "a", 7, (1, 2), &[1, 2]);
+        let b = part(dir.path(), "b", 7, (2, 2), &[3]);
+        let out = part(dir.path(), "out", 9, (1, 1), &[8]);
+        fs::remove_dir_all(a.join("findings/000001")).unwrap();
+        fs::write(b.join("findings.jsonl"), "{}\n").unwrap();
+        assert!(merge(&[&a, &b], &out).unwrap_err().contains("findings.jsonl: line 1"));
+        let mut evil = made(4, "wait", Label::Bug, "x").finding;
+        evil.id = "../../evil".into();
+        fs::write(b.join("findings.jsonl"), serde_json::to_string(&evil).unwrap() + "\n").unwrap();
+        assert!(merge(&[&a, &b], &out).unwrap_err().contains("not the name of a finding"));
+        assert!(out.join("findings/000008").is_dir(), "the older hunt is still there");
+        fs::write(b.join("findings.jsonl"), "").unwrap();
+        merge(&[&a, &b], &out).unwrap();
+        assert!(!out.join("findings/000008").exists() && out.join("findings/000002").is_dir());
+        let page = fs::read_to_string(report::write(&out).unwrap()).unwrap();
+        assert!(page.contains("the folder findings/000001 is missing"));
+    }
 }

@@ -7,8 +7,10 @@ mod fmt;
 mod hunt;
 mod list;
 mod matrix;
+mod merge;
 mod repl;
 mod replay;
+mod report;
 mod server;
 mod servers;
 mod shell;
@@ -63,6 +65,8 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         Command::List { regex, markdown, cases } => {
             list::run(&context, regex.as_deref(), cases.as_deref(), markdown)
         }
+        Command::Report { dir } => report::run(&context, &dir),
+        Command::Merge { dirs, out } => merge::run(&context, &dirs, &out),
         Command::Fmt { files, check } => fmt::run(&context, &files, check),
         Command::Spec { files, on, expected } => {
             spec::run(&context, &files, &on, expected.as_deref())

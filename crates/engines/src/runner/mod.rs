@@ -97,12 +97,6 @@ impl Runner {
         self.run_steps(case, level)
     }
 
-    /// Closes the idle sessions; the next run opens new ones.
-    pub fn close_sessions(&mut self) {
-        self.pool.clear();
-        self.preparer = None;
-    }
-
     /// Empties the database, whatever the last run left of it.
     pub fn clear(&mut self) -> Result<(), RunError> {
         match self.engine.clear() {

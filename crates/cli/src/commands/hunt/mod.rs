@@ -83,6 +83,7 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
 fn finish(context: &Context<'_>, args: &HuntArgs, folder: &Folder, summary: &Summary) -> Outcome {
     let bad = |e: String| Failure::new(ExitCode::BadInput, e);
     let findings = folder.read_findings().map_err(bad)?;
+    isolde_hunt::report::write(folder.path()).map_err(bad)?;
     if let Some(file) = &args.junit {
         let text = show::junit(summary, &findings);
         std::fs::write(file, text).map_err(|e| {

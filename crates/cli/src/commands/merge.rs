@@ -1,0 +1,71 @@
+//! `isolde merge DIR… --out DIR`: the output folders of shards as one, with
+//! the exit code that a single hunt over all of them would have had.
+
+use super::report;
+use super::{Context, Outcome};
+use crate::console::Style;
+use crate::exit_code::{ExitCode, Failure};
+use isolde_hunt::merge;
+use isolde_hunt::summary::Summary;
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub fn run(context: &Context<'_>, parts: &[PathBuf], out: &Path) -> Outcome {
+    let bad = |message: String| Failure::new(ExitCode::BadInput, message);
+    let here = |path: &Path| fs::canonicalize(path).ok();
+    for part in parts {
+        report::is_hunt(part).map_err(bad)?;
+        if here(part) == here(out) {
+            let message = format!("{} is one of the parts; name another --out", out.display());
+            return Err(Failure::new(ExitCode::Usage, message));
+        }
+    }
+    let paths: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
+    let summary = merge::merge(&paths, out).map_err(bad)?;
+    let page = report::write(out)?;
+    print(context, &summary, parts.len(), &page);
+    let bug = summary.violations.bug > 0;
+    Ok(if bug { ExitCode::Violation } else { ExitCode::Fine })
+}
+
+fn print(context: &Context<'_>, summary: &Summary, parts: usize, page: &Path) {
+    let v = summary.violations;
+    if context.json {
+        let text = json!({
+            "report": page,
+            "parts": parts,
+            "shards": summary.shards,
+            "cases": summary.cases,
+            "statements": summary.statements,
+            "violations": v,
+            "distinct": summary.distinct,
+        });
+        context.console.print(&text.to_string());
+        return;
+    }
+    let style = if v.bug > 0 { Style::Bad } else { Style::Good };
+    let found = format!("{} bug, {} undecided, {} documented", v.bug, v.undecided, v.documented);
+    context.console.say(&format!(
+        "{parts} folders, {} cases, {} statements: {}",
+        summary.cases,
+        summary.statements,
+        context.console.paint(style, &found)
+    ));
+    if let Some(missing) = missing(summary) {
+        context.console.note(&missing);
+    }
+    context.console.print(&page.display().to_string());
+}
+
+/// A fleet of which a part is lost has not done what it was asked for.
+fn missing(summary: &Summary) -> Option<String> {
+    let of = summary.shards.first()?.of;
+    let here = |part: &u64| summary.shards.iter().any(|s| s.part == *part);
+    // A damaged folder may claim any number of shards.
+    let gone: Vec<String> =
+        (1..=of).filter(|p| !here(p)).take(8).map(|p| format!("{p}/{of}")).collect();
+    let count = of - (summary.shards.len() as u64).min(of);
+    let more = if count > gone.len() as u64 { " and more" } else { "" };
+    (count > 0).then(|| format!("shards that are not here: {}{more}", gone.join(", ")))
+}

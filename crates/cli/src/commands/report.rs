@@ -1,0 +1,60 @@
+//! `isolde report DIR`: the page of a hunt, written again from its folder.
+
+use super::{Context, Outcome};
+use crate::exit_code::{ExitCode, Failure};
+use isolde_hunt::report;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+pub fn run(context: &Context<'_>, dir: &Path) -> Outcome {
+    let file = write(dir)?;
+    if context.json {
+        context.console.print(&json!({ "report": file }).to_string());
+    } else {
+        context.console.print(&file.display().to_string());
+    }
+    Ok(ExitCode::Fine)
+}
+
+/// Whoever mistypes a folder hears of the folder, not of a file in it.
+pub fn write(dir: &Path) -> Result<PathBuf, Failure> {
+    let failed = |message: String| Failure::new(ExitCode::BadInput, message);
+    is_hunt(dir).map_err(failed)?;
+    report::write(dir).map_err(failed)
+}
+
+pub fn is_hunt(dir: &Path) -> Result<(), String> {
+    let shown = dir.display();
+    if !dir.exists() {
+        return Err(format!("{shown}: there is no such folder"));
+    }
+    if !dir.is_dir() {
+        return Err(format!("{shown}: this is a file; name the output folder of a hunt"));
+    }
+    if !dir.join("hunt.json").exists() {
+        return Err(format!(
+            "{shown}: there is no hunt.json in it, so it is not the output folder of a hunt"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_to_name_a_wrong_folder_has_its_own_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let said = |path: &Path| write(path).unwrap_err();
+        assert!(said(&dir.path().join("none")).message.contains("no such folder"));
+        assert!(said(&file).message.contains("this is a file"));
+        assert!(said(dir.path()).message.contains("no hunt.json"));
+        std::fs::write(dir.path().join("hunt.json"), "{").unwrap();
+        let damaged = said(dir.path());
+        assert!(damaged.message.contains("hunt.json: EOF"), "{}", damaged.message);
+        assert_eq!(damaged.code, ExitCode::BadInput);
+    }
+}

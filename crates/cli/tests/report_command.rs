@@ -1,0 +1,151 @@
+//! `isolde report` and `isolde merge` as scripts see them: paths, refusals,
+//! exit codes.
+
+use isolde_hunt::cause::{Cause, Label};
+use isolde_hunt::confirm::Rate;
+use isolde_hunt::finding::Finding;
+use isolde_hunt::folder::Folder;
+use isolde_hunt::summary::{Identity, Progress, Shard, Summary};
+use isolde_hunt::tally::Tally;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn isolde(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_isolde")).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn part(dir: &Path, seed: u64, part: u64, of: u64, bug: bool) -> PathBuf {
+    let path = dir.join(format!("seed-{seed}-part-{part}-of-{of}"));
+    let folder = Folder::create(&path).unwrap();
+    let mut tally = Tally { cases: 100, statements: 900, ..Tally::default() };
+    if bug {
+        tally.violations.add(Label::Bug);
+        folder.note_finding(&finding(part, seed)).unwrap();
+    }
+    let identity = Identity {
+        version: "0.1.0".into(),
+        seed,
+        target: "sqlite".into(),
+        server_version: "3.50.4".into(),
+        settings: [].into(),
+        levels: vec!["SERIALIZABLE".into()],
+        oracles: vec!["tx-wss".into()],
+        options: [].into(),
+    };
+    let shards = vec![Shard { part, of }];
+    let summary = Summary::new(identity, shards, &tally, 1.0, Progress::default());
+    folder.write_summary(&summary).unwrap();
+    path
+}
+
+fn finding(number: u64, seed: u64) -> Finding {
+    Finding {
+        id: number.to_string(),
+        case_number: number,
+        seed,
+        target: "sqlite".into(),
+        server_version: "3.50.4".into(),
+        level: None,
+        oracles: vec!["tx-wss".into()],
+        cause: Cause { label: Label::Bug, behaviour: None, evidence: Vec::new() },
+        rate: Rate { seen: 2, runs: 2 },
+        signature: "x".into(),
+        title: "a title".into(),
+        explanation: Vec::new(),
+        differences: Vec::new(),
+        known: Vec::new(),
+        case: "case: x\n".into(),
+        reduced_by: None,
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn a_report_is_written_into_the_folder_and_its_path_printed() {
+    let dir = tempfile::tempdir().unwrap();
+    let hunt = part(dir.path(), 7, 1, 1, true);
+    let output = isolde(&["report", text(&hunt)]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = hunt.join("report.html");
+    assert_eq!(stdout(&output).trim(), text(&page));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("a title") && page.contains("the folder findings/1 is missing"));
+    let output = isolde(&["report", text(&hunt), "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert!(answer["report"].as_str().unwrap().ends_with("report.html"));
+}
+
+#[test]
+fn a_folder_that_is_no_hunt_is_bad_input_and_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let none = dir.path().join("nowhere");
+    for path in [dir.path(), &none] {
+        let output = isolde(&["report", text(path)]);
+        assert_eq!(output.status.code(), Some(5));
+        assert!(stderr(&output).contains(text(path)), "{}", stderr(&output));
+    }
+    std::fs::write(dir.path().join("hunt.json"), "{\"version\": 1}").unwrap();
+    let output = isolde(&["report", text(dir.path())]);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(stderr(&output).contains("hunt.json: missing field"), "{}", stderr(&output));
+    assert!(!dir.path().join("report.html").exists());
+}
+
+#[test]
+fn a_merge_has_the_exit_code_of_the_whole_hunt() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let (a, b) = (part(dir.path(), 7, 1, 3, false), part(dir.path(), 7, 2, 3, true));
+    let output = isolde(&["merge", text(&a), "--out", text(&out)]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("shards that are not here: 2/3, 3/3"), "{}", stderr(&output));
+    let output = isolde(&["merge", text(&a), text(&b), "--out", text(&out)]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stdout(&output).contains("200 cases"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("1 bug"));
+    assert!(out.join("report.html").exists());
+    let output = isolde(&["merge", text(&a), text(&b), "--out", text(&out), "--json"]);
+    let answer: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&answer["cases"], &answer["violations"]["bug"]), (&200.into(), &1.into()));
+}
+
+#[test]
+fn what_does_not_belong_together_is_not_merged() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let a = part(dir.path(), 7, 1, 2, false);
+    let other = part(dir.path(), 8, 2, 2, false);
+    let refused = |parts: &[&Path], out: &Path| {
+        let mut args = vec!["merge"];
+        args.extend(parts.iter().map(|p| text(p)));
+        args.extend(["--out", text(out)]);
+        let output = isolde(&args);
+        (output.status.code(), stderr(&output))
+    };
+    let (code, said) = refused(&[&a, &other], &out);
+    assert_eq!(code, Some(5));
+    assert!(said.contains("their seed differs"), "{said}");
+    let (code, said) = refused(&[&a, &a], &out);
+    assert_eq!(code, Some(5));
+    assert!(said.contains("shard 1/2"), "{said}");
+    let (code, said) = refused(&[&a], &a);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("name another --out"), "{said}");
+    let (code, said) = refused(&[&a, dir.path()], &out);
+    assert_eq!(code, Some(5));
+    assert!(said.contains("no hunt.json"), "{said}");
+    assert!(!out.exists());
+    let output = isolde(&["merge", text(&a)]);
+    assert_eq!(output.status.code(), Some(2), "--out must be said");
+}

@@ -1,0 +1,254 @@
+//! Where everything of a history stands in a timeline: a lane a session, a
+//! row a moment, a bar from where a statement began to wait to where it went
+//! on.
+//!
+//! A moment is a submission, or an answer that came after another session was
+//! heard of. So whatever stands lower happened later, and the answer of a
+//! statement that did not wait stands with it.
+
+use isolde_core::History;
+use isolde_core::history::{SentStep, TxEnd, What};
+
+#[derive(Debug, Default)]
+pub struct Layout<'h> {
+    pub lanes: Vec<&'h str>,
+    pub rows: usize,
+    pub cells: Vec<Cell<'h>>,
+    pub bars: Vec<Bar>,
+    pub spans: Vec<Span>,
+}
+
+#[derive(Debug)]
+pub struct Cell<'h> {
+    pub lane: usize,
+    pub row: usize,
+    pub step: Option<&'h SentStep>,
+    pub what: Kind<'h>,
+    /// What came of it, in the order in which it was heard.
+    pub news: Vec<&'h What>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind<'h> {
+    /// A statement, in the words that went over the wire.
+    Statement(&'h str),
+    /// A statement from further up gets on.
+    Later,
+    NotSent,
+    /// The runner did something by itself.
+    Runner,
+}
+
+#[derive(Debug, PartialEq)]
+pub struct Bar {
+    pub lane: usize,
+    pub from: usize,
+    /// Where it went on; the last row if it never did.
+    pub to: usize,
+    pub open: bool,
+}
+
+/// An explicit transaction, from its first statement to its end.
+#[derive(Debug, PartialEq)]
+pub struct Span {
+    pub lane: usize,
+    pub from: usize,
+    pub to: usize,
+    pub how: TxEnd,
+}
+
+impl<'h> Layout<'h> {
+    /// Expects a history in which every number that refers to a step or a
+    /// transaction has one; see [`super::load`].
+    pub fn of(history: &'h History) -> Layout<'h> {
+        let mut layout = Layout::default();
+        for step in &history.steps {
+            layout.lane(&step.session);
+        }
+        // The last cell of each step, and the bar that it waits at.
+        let mut at: Vec<Option<usize>> = vec![None; history.steps.len()];
+        let mut waits: Vec<Option<usize>> = vec![None; history.steps.len()];
+        let mut ends: Vec<Option<usize>> = vec![None; history.transactions.len()];
+        for event in &history.events {
+            let lane = layout.lane(&event.session);
+            let step = event.step.and_then(|i| history.steps.get(i).map(|s| (i, s)));
+            match (&event.what, step) {
+                (What::Sent { as_sql }, Some((i, s))) => {
+                    let sql = as_sql.as_deref().unwrap_or(&s.sql);
+                    at[i] = Some(layout.open(lane, Some(s), Kind::Statement(sql)));
+                }
+                (What::NotSent { .. }, Some((i, s))) => {
+                    let cell = layout.open(lane, Some(s), Kind::NotSent);
+                    layout.cells[cell].news.push(&event.what);
+                    at[i] = Some(cell);
+                }
+                (What::Waiting { .. }, Some((i, _))) => {
+                    let Some(cell) = at[i] else { continue };
+                    layout.cells[cell].news.push(&event.what);
+                    let from = layout.cells[cell].row;
+                    // Waiting for somebody else next is still the same wait.
+                    if waits[i].is_none() {
+                        waits[i] = Some(layout.bars.len());
+                        layout.bars.push(Bar { lane, from, to: from, open: true });
+                    }
+                }
+                (What::Resumed, Some((i, s))) => {
+                    let cell = layout.open(lane, Some(s), Kind::Later);
+                    layout.close(waits[i].take(), cell);
+                    at[i] = Some(cell);
+                }
+                (_, Some((i, s))) => {
+                    let cell = match at[i] {
+                        // It stands lowest: nobody was heard of since.
+                        Some(cell)
+                            if waits[i].is_none() && layout.cells[cell].row + 1 == layout.rows =>
+                        {
+                            cell
+                        }
+                        _ => layout.open(lane, Some(s), Kind::Later),
+                    };
+                    layout.close(waits[i].take(), cell);
+                    at[i] = Some(cell);
+                    layout.cells[cell].news.push(&event.what);
+                }
+                (_, None) => {
+                    let lowest = layout.cells.iter().rposition(|c| c.row + 1 == layout.rows);
+                    let joins = lowest
+                        .filter(|c| layout.cells[*c].lane == lane)
+                        .filter(|_| matches!(event.what, What::Ended { .. }));
+                    let cell = joins.unwrap_or_else(|| layout.open(lane, None, Kind::Runner));
+                    layout.cells[cell].news.push(&event.what);
+                }
+            }
+            if let What::Ended { transaction, .. } = event.what
+                && let Some(end) = ends.get_mut(transaction)
+            {
+                *end = Some(layout.rows.saturating_sub(1));
+            }
+        }
+        let last = layout.rows.saturating_sub(1);
+        layout.bars.iter_mut().filter(|b| b.open).for_each(|b| b.to = last);
+        layout.place_transactions(history, &ends);
+        layout
+    }
+
+    fn lane(&mut self, session: &'h str) -> usize {
+        self.lanes.iter().position(|l| *l == session).unwrap_or_else(|| {
+            self.lanes.push(session);
+            self.lanes.len() - 1
+        })
+    }
+
+    fn open(&mut self, lane: usize, step: Option<&'h SentStep>, what: Kind<'h>) -> usize {
+        self.cells.push(Cell { lane, row: self.rows, step, what, news: Vec::new() });
+        self.rows += 1;
+        self.cells.len() - 1
+    }
+
+    fn close(&mut self, bar: Option<usize>, cell: usize) {
+        let row = self.cells[cell].row;
+        if let Some(bar) = bar.and_then(|b| self.bars.get_mut(b)) {
+            (bar.to, bar.open) = (row, false);
+        }
+    }
+
+    fn place_transactions(&mut self, history: &'h History, ends: &[Option<usize>]) {
+        for (transaction, end) in history.transactions.iter().zip(ends) {
+            if transaction.autocommit {
+                continue;
+            }
+            let Some(first) = history.steps.get(transaction.begin) else { continue };
+            let begin = self.cells.iter().find(|c| c.step.is_some_and(|s| std::ptr::eq(s, first)));
+            let Some(begin) = begin else { continue };
+            let (lane, from) = (begin.lane, begin.row);
+            let to = end.unwrap_or(self.rows.saturating_sub(1)).max(from);
+            self.spans.push(Span { lane, from, to, how: transaction.how });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::fixture;
+
+    fn cell<'l, 'h>(layout: &'l Layout<'h>, label: &str) -> Vec<&'l Cell<'h>> {
+        layout.cells.iter().filter(|c| c.step.is_some_and(|s| s.label == label)).collect()
+    }
+
+    #[test]
+    fn a_statement_stands_in_the_lane_of_its_session_and_in_the_order_it_was_sent() {
+        let history = fixture("wait");
+        let layout = Layout::of(&history);
+        assert_eq!(layout.lanes, ["s1", "s2"]);
+        let places: Vec<(usize, usize)> = layout.cells.iter().map(|c| (c.lane, c.row)).collect();
+        let lanes = [0, 1, 0, 1, 1, 0, 0, 1, 1, 1];
+        assert_eq!(places, lanes.iter().enumerate().map(|(r, l)| (*l, r)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_wait_is_a_bar_that_ends_where_the_statement_resumed() {
+        let history = fixture("wait");
+        let layout = Layout::of(&history);
+        let [sent, resumed] = cell(&layout, "s2.3")[..] else { panic!("two cells") };
+        assert_eq!((sent.row, resumed.row, resumed.what), (4, 7, Kind::Later));
+        let expected = Bar { lane: 1, from: 4, to: 7, open: false };
+        assert_eq!(layout.bars, [expected]);
+        // It resumed after the COMMIT that let it go.
+        assert_eq!(cell(&layout, "s1.4")[0].row, 6);
+        assert!(matches!(resumed.news[..], [What::Affected { .. }]));
+    }
+
+    #[test]
+    fn a_victim_ends_its_transaction_and_what_was_not_sent_stands_apart() {
+        let history = fixture("deadlock");
+        let layout = Layout::of(&history);
+        let victim = cell(&layout, "s2.3")[0];
+        assert!(matches!(victim.news[..], [What::Error(_), What::Ended { .. }]));
+        assert_eq!(cell(&layout, "s2.4")[0].what, Kind::NotSent);
+        let ends: Vec<(usize, TxEnd)> = layout.spans.iter().map(|s| (s.lane, s.how)).collect();
+        assert_eq!(ends, [(0, TxEnd::Committed), (1, TxEnd::Aborted), (2, TxEnd::RolledBack)]);
+        assert_eq!(layout.spans[1].to, victim.row);
+        assert!(layout.bars.iter().all(|b| b.from < b.to && !b.open));
+    }
+
+    #[test]
+    fn a_statement_that_never_goes_on_waits_to_the_end() {
+        let mut history = fixture("wait");
+        history.events.retain(|e| {
+            e.step != Some(4) || !matches!(e.what, What::Resumed | What::Affected { .. })
+        });
+        let layout = Layout::of(&history);
+        assert_eq!((layout.bars[0].to, layout.bars[0].open), (layout.rows - 1, true));
+    }
+    #[test]
+    fn any_order_of_events_has_a_layout_that_fits_its_grid() {
+        let check = |history: &History| {
+            let layout = Layout::of(history);
+            assert!(
+                layout.cells.iter().all(|c| c.row < layout.rows && c.lane < layout.lanes.len())
+            );
+            assert!(layout.bars.iter().all(|b| b.from <= b.to && b.to < layout.rows));
+            assert!(layout.bars.iter().all(|b| b.open || b.from < b.to));
+            assert!(layout.spans.iter().all(|s| s.from <= s.to && s.to < layout.rows));
+        };
+        for name in ["wait", "deadlock", "serialization"] {
+            let whole = fixture(name);
+            for i in 0..whole.events.len() {
+                let mut less = whole.clone();
+                less.events.remove(i);
+                check(&less);
+                less.events.truncate(i);
+                check(&less);
+                for j in 0..i {
+                    let mut other = whole.clone();
+                    other.events.swap(i, j);
+                    check(&other);
+                }
+                let mut doubled = whole.clone();
+                doubled.events.insert(i, whole.events[i].clone());
+                check(&doubled);
+            }
+        }
+    }
+}

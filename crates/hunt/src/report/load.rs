@@ -1,0 +1,150 @@
+//! What the folder of a finding holds, and in which words it is said that a
+//! part of it is missing or damaged.
+
+use isolde_core::History;
+use isolde_core::history::What;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Larger files are not read: a report is for reading too.
+const LARGEST_FILE: u64 = 16 << 20;
+
+pub struct Evidence {
+    pub concurrent: Result<History, String>,
+    /// The serial runs that are there, by what they are.
+    pub serial: Vec<(&'static str, Result<History, String>)>,
+    pub script: Option<String>,
+    pub server_log: Option<String>,
+}
+
+/// Ids are names of folders. One with a path in it would lead elsewhere.
+pub fn is_folder_name(id: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !id.is_empty() && id.len() <= 100 && !id.starts_with('.') && id.chars().all(plain)
+}
+
+pub fn evidence(dir: &Path, id: &str) -> Result<Evidence, String> {
+    if !is_folder_name(id) {
+        return Err(format!("`{id}` is not the name of a finding's folder"));
+    }
+    let folder = dir.join("findings").join(id);
+    if !folder.is_dir() {
+        return Err(format!("the folder findings/{id} is missing"));
+    }
+    let runs = [
+        ("transactions one after the other, in the order of their commits", "serial-tx.json"),
+        ("statements one by one, in autocommit", "serial-stmt.json"),
+    ];
+    let serial = runs
+        .iter()
+        .filter_map(|(what, name)| history(&folder, name).transpose().map(|h| (*what, h)))
+        .collect();
+    let concurrent = history(&folder, "concurrent.json")
+        .and_then(|h| h.ok_or_else(|| "concurrent.json is missing".into()));
+    Ok(Evidence {
+        concurrent,
+        serial,
+        script: read(&folder, "script.sql").ok().flatten(),
+        server_log: read(&folder, "server.log").ok().flatten(),
+    })
+}
+
+/// None where there is no such file.
+fn read(folder: &Path, name: &str) -> Result<Option<String>, String> {
+    let file = folder.join(name);
+    let failed = |e: std::io::Error| format!("{name}: {e}");
+    match fs::metadata(&file) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+        Ok(meta) if meta.len() > LARGEST_FILE => {
+            return Err(format!("{name} has {} bytes, too many to show", meta.len()));
+        }
+        Ok(_) => {}
+    }
+    let bytes = fs::read(&file).map_err(failed)?;
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn history(folder: &Path, name: &str) -> Result<Option<History>, String> {
+    let Some(text) = read(folder, name)? else { return Ok(None) };
+    let history: History =
+        serde_json::from_str(&text).map_err(|e| format!("{name} is damaged: {e}"))?;
+    match dangling(&history) {
+        Some(what) => Err(format!("{name} is damaged: {what}")),
+        None => Ok(Some(history)),
+    }
+}
+
+/// A number in the history that refers to nothing in it.
+fn dangling(history: &History) -> Option<String> {
+    let (steps, transactions) = (history.steps.len(), history.transactions.len());
+    for (i, event) in history.events.iter().enumerate() {
+        if let Some(step) = event.step.filter(|s| *s >= steps) {
+            return Some(format!("event {i} is of step {step}, and there are {steps}"));
+        }
+        if let What::Ended { transaction, .. } = event.what
+            && transaction >= transactions
+        {
+            return Some(format!("event {i} ends transaction {transaction}, which is not there"));
+        }
+    }
+    let begun = |t: &isolde_core::history::Transaction| t.begin >= steps;
+    let odd = history.transactions.iter().position(begun);
+    odd.map(|i| format!("transaction {i} begins at a step that is not there"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::fixture;
+
+    #[test]
+    fn an_id_is_a_name_and_never_a_path() {
+        for good in ["17", "case-000017", "a_b.c"] {
+            assert!(is_folder_name(good), "{good}");
+        }
+        for bad in ["", ".", "..", "../x", "a/b", "a\\b", "/etc", "a b", "<b>", "é"] {
+            assert!(!is_folder_name(bad), "{bad}");
+        }
+        assert!(evidence(Path::new("/"), "../etc").is_err());
+    }
+
+    #[test]
+    fn what_is_missing_or_damaged_is_said_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let said = |id: &str| match evidence(dir.path(), id) {
+            Err(text) => text,
+            Ok(e) => e.concurrent.err().unwrap_or_default(),
+        };
+        assert_eq!(said("1"), "the folder findings/1 is missing");
+        let folder = dir.path().join("findings/1");
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(said("1"), "concurrent.json is missing");
+        let put = |text: &str| fs::write(folder.join("concurrent.json"), text).unwrap();
+        put("{\"isolde\":");
+        assert!(said("1").starts_with("concurrent.json is damaged: EOF"), "{}", said("1"));
+        let mut history = fixture("wait");
+        history.events[3].step = Some(99);
+        put(&serde_json::to_string(&history).unwrap());
+        assert_eq!(said("1"), "concurrent.json is damaged: event 3 is of step 99, and there are 9");
+        history = fixture("wait");
+        history.transactions.clear();
+        put(&serde_json::to_string(&history).unwrap());
+        assert!(said("1").contains("ends transaction 0"), "{}", said("1"));
+    }
+
+    #[test]
+    fn serial_runs_that_were_not_made_are_not_missed() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("findings/1");
+        fs::create_dir_all(&folder).unwrap();
+        let text = serde_json::to_string(&fixture("wait")).unwrap();
+        fs::write(folder.join("concurrent.json"), &text).unwrap();
+        fs::write(folder.join("serial-stmt.json"), "[]").unwrap();
+        let found = evidence(dir.path(), "1").unwrap();
+        assert!(found.concurrent.is_ok());
+        assert_eq!(found.serial.len(), 1);
+        assert!(found.serial[0].1.as_ref().unwrap_err().starts_with("serial-stmt.json is damaged"));
+    }
+}
