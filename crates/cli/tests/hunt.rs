@@ -1,0 +1,241 @@
+//! `isolde hunt` on real engines: what it writes, that a planted fault is
+//! found and a sound engine is not accused, and that workers, shards, kills
+//! and resumptions change nothing.
+
+use isolde_hunt::cause::Label;
+use isolde_hunt::finding::Finding;
+use isolde_hunt::folder::Folder;
+use isolde_hunt::summary::Summary;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn hunt(out: &Path, args: &[&str]) -> Output {
+    command(out, args).output().unwrap()
+}
+
+fn command(out: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
+    command.arg("hunt").args(args).arg("--out").arg(out).stdin(Stdio::null());
+    command
+}
+
+fn started(out: &Path, args: &[&str]) -> Child {
+    command(out, args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn summary(out: &Path) -> Summary {
+    Folder::open(out).read_summary().unwrap()
+}
+
+fn findings(out: &Path) -> Vec<Finding> {
+    let mut all = Folder::open(out).read_findings().unwrap();
+    all.sort_by_key(|f| f.case_number);
+    all
+}
+
+/// What was found, without when and by whom.
+fn essence(out: &Path) -> (u64, u64, Vec<(u64, Label, Vec<String>, String, String)>) {
+    let summary = summary(out);
+    let found = findings(out)
+        .into_iter()
+        .map(|f| (f.case_number, f.cause.label, f.oracles, f.signature, f.case))
+        .collect();
+    (summary.cases, summary.statements, found)
+}
+
+const FAULT: [&str; 8] =
+    ["sqlite", "--seed", "7", "--cases", "240", "--fault", "statement-dropped", "--fault-rate=0.3"];
+
+#[test]
+fn a_sound_engine_is_not_accused_and_the_output_is_complete() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let junit = dir.path().join("junit.xml");
+    let args = ["--seed", "3", "--cases", "300", "--junit", junit.to_str().unwrap()];
+    let output = hunt(&out, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    for part in ["300 cases", "0 bug", "report.html", "try next:", "--fault", "turso"] {
+        assert!(said.contains(part), "{part} in {said}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("hunt.json")).unwrap()).unwrap();
+    for key in [
+        "version",
+        "seed",
+        "target",
+        "server_version",
+        "settings",
+        "levels",
+        "oracles",
+        "cases",
+        "statements",
+        "valid_share",
+        "seconds",
+        "violations",
+        "by_level",
+        "by_oracle",
+        "distinct",
+    ] {
+        assert!(json.get(key).is_some(), "{key}");
+    }
+    assert_eq!(json["violations"]["bug"], 0);
+    assert!(json["valid_share"].as_f64().unwrap() > 0.95);
+    assert!(out.join("report.html").exists() && out.join("findings.jsonl").exists());
+    assert!(std::fs::read_to_string(junit).unwrap().contains("failures=\"0\""));
+}
+
+#[test]
+fn a_planted_fault_is_found_reduced_and_explained() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = hunt(dir.path(), &FAULT);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let found = findings(dir.path());
+    assert!(!found.is_empty() && found.iter().all(|f| f.cause.label == Label::Bug));
+    let finding = found.iter().find(|f| f.reduced_by.is_some()).unwrap();
+    let folder = dir.path().join("findings").join(&finding.id);
+    for file in [
+        "original.case",
+        "case.case",
+        "script.sql",
+        "schedule.txt",
+        "concurrent.json",
+        "serial-tx.json",
+        "serial-stmt.json",
+        "diff.txt",
+        "explanation.txt",
+        "finding.json",
+    ] {
+        assert!(folder.join(file).exists(), "{file}");
+    }
+    let reduction = finding.reduced_by.as_ref().unwrap();
+    assert!(reduction.statements_after < reduction.statements_before);
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert!(read("explanation.txt").contains("Cause: bug"));
+    assert!(isolde_core::case::parse(&read("case.case")).is_ok());
+    assert!(read("diff.txt").contains("concurrent") || read("diff.txt").contains("serially"));
+}
+
+#[test]
+fn workers_and_shards_change_the_speed_and_not_the_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    hunt(&at("one"), &FAULT);
+    let mut args = FAULT.to_vec();
+    args.extend(["-j", "3"]);
+    hunt(&at("three"), &args);
+    assert_eq!(essence(&at("one")), essence(&at("three")));
+    let parts: Vec<String> = (1..=4).map(|k| format!("{k}/4")).collect();
+    for (i, part) in parts.iter().enumerate() {
+        let mut args = FAULT.to_vec();
+        args.extend(["--shard", part]);
+        hunt(&at(&format!("part{i}")), &args);
+    }
+    let mut merge = Command::new(env!("CARGO_BIN_EXE_isolde"));
+    merge.arg("merge").args((0..4).map(|i| at(&format!("part{i}")))).arg("--out").arg(at("all"));
+    let output = merge.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(essence(&at("one")), essence(&at("all")));
+    assert!(essence(&at("one")).2.len() > 1);
+}
+
+#[test]
+fn a_killed_hunt_resumes_and_finds_what_an_undisturbed_one_finds() {
+    let dir = tempfile::tempdir().unwrap();
+    let (whole, killed) = (dir.path().join("whole"), dir.path().join("killed"));
+    hunt(&whole, &FAULT);
+    let mut child = started(&killed, &FAULT);
+    wait_until(|| {
+        std::fs::read_to_string(killed.join("findings.jsonl")).is_ok_and(|t| !t.is_empty())
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut args = FAULT.to_vec();
+    args.push("--resume");
+    let output = hunt(&killed, &args);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(essence(&whole), essence(&killed));
+    let other = hunt(&killed, &["--seed", "8", "--cases", "240", "--resume"]);
+    assert_eq!(other.status.code(), Some(5));
+    assert!(text(&other.stderr).contains("seed differs"), "{}", text(&other.stderr));
+}
+
+#[test]
+fn ctrl_c_ends_a_hunt_with_a_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = started(dir.path(), &["--seed", "1", "--time", "5m"]);
+    wait_until(|| {
+        let current = dir.path().join("current/worker-0.case");
+        std::fs::read_to_string(current).is_ok_and(|t| isolde_core::case::parse(&t).is_ok())
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = i32::try_from(child.id()).unwrap();
+    // SAFETY: a signal to a child of ours.
+    unsafe { libc::kill(pid, libc::SIGINT) };
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(summary(dir.path()).cases > 0);
+    assert!(dir.path().join("report.html").exists());
+}
+
+fn wait_until(happens: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !happens() {
+        assert!(since.elapsed() < Duration::from_secs(120), "it never happened");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn servers_are_not_accused_and_their_documented_behaviour_is_named() {
+    for target in ["postgres", "mariadb"] {
+        let dir = tempfile::tempdir().unwrap();
+        let output = hunt(dir.path(), &[target, "--seed", "5", "--cases", "450", "-j", "2"]);
+        assert_eq!(output.status.code(), Some(0), "{target}: {}", text(&output.stdout));
+        let summary = summary(dir.path());
+        assert_eq!(summary.violations.bug, 0, "{target}");
+        assert!(summary.violations.documented > 0, "{target}");
+        assert!(summary.valid_share > 0.9, "{target}");
+        let documented = Folder::open(dir.path()).read_documented().unwrap();
+        assert!(documented.iter().all(|f| {
+            let behaviour = f.cause.behaviour.as_ref().unwrap();
+            behaviour.link.starts_with("https://") && !f.cause.evidence.is_empty()
+        }));
+    }
+}
+
+#[test]
+fn a_server_that_dies_is_a_finding_and_the_hunt_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let args = ["postgres", "--seed", "1", "--cases", "60", "--fault", "crash", "--fault-rate=0.1"];
+    let output = hunt(dir.path(), &args);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let found = findings(dir.path());
+    let crash = found.iter().find(|f| f.oracles == ["crash"]).unwrap();
+    assert!(dir.path().join("findings").join(&crash.id).join("server.log").exists());
+    assert_eq!(summary(dir.path()).cases, 60);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    for (args, said) in [
+        (["--oracle", "delphi"], "tx-wss"),
+        (["--fault", "gremlin"], "row-skipped"),
+        (["--level", "RC"], "SERIALIZABLE"),
+        (["--shard", "5/4"], "1/4"),
+        (["--time", "soon"], "10m"),
+        (["--fault-rate", "2"], "from 0 to 1"),
+    ] {
+        let output = hunt(dir.path(), &args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
+    }
+    let nothing = hunt(&dir.path().join("nothing"), &["--resume"]);
+    assert_eq!(nothing.status.code(), Some(5));
+    assert!(text(&nothing.stderr).contains("hunt.json"));
+}
