@@ -38,8 +38,10 @@ fn findings(out: &Path) -> Vec<Finding> {
     all
 }
 
+type Found = (u64, Label, Vec<String>, String, String);
+
 /// What was found, without when and by whom.
-fn essence(out: &Path) -> (u64, u64, Vec<(u64, Label, Vec<String>, String, String)>) {
+fn essence(out: &Path) -> (u64, u64, Vec<Found>) {
     let summary = summary(out);
     let found = findings(out)
         .into_iter()

@@ -4,9 +4,9 @@
 //! counterfactual: the same case with the documented behaviour taken away, in
 //! which the violation is gone. The engine's profile lists the behaviours in
 //! the order in which they are ruled out, from the smallest change of the run
-//! to the largest. `bug` needs a promise that was broken: of the level, of a
-//! stronger level at which the violation stays, or of every level, when it
-//! needs no concurrency at all.
+//! to the largest. `bug` needs a promise that was broken: of the level, or of
+//! every level, when it needs no concurrency at all. What stays at a stronger
+//! level that makes the promise is a bug there, and is reported there.
 
 use crate::bed::{Bed, BedError, Ground};
 use crate::check::{Checked, check, levels_of};
@@ -49,6 +49,10 @@ pub struct Cause {
     pub behaviour: Option<Explained>,
     /// What was tried and what came of it, in sentences.
     pub evidence: Vec<String>,
+    /// A stronger level at which the violation stays and whose promise it
+    /// breaks: the same case is a bug there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bug_at: Option<Level>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,7 +64,7 @@ pub struct Explained {
 
 impl Cause {
     fn new(label: Label, evidence: Vec<String>) -> Cause {
-        Cause { label, behaviour: None, evidence }
+        Cause { label, behaviour: None, evidence, bug_at: None }
     }
 
     pub fn name(&self) -> String {
@@ -102,13 +106,13 @@ pub fn find(
                     label: Label::Documented,
                     behaviour: Some(explained),
                     evidence,
+                    bug_at: None,
                 });
             }
             Trial::Stays(text) => evidence.push(text),
             Trial::NotApplicable => {}
         }
     }
-    let promise = broken_promise(&profile, level);
     let tried_orders = profile
         .behaviours
         .iter()
@@ -120,19 +124,17 @@ pub fn find(
         ));
         return Ok(Cause::new(Label::Undecided, evidence));
     }
-    match promise {
-        Some(promise) => {
-            evidence.push(promise);
-            Ok(Cause::new(Label::Bug, evidence))
-        }
-        None => {
-            evidence.push(format!(
-                "no documented behaviour in the engine's profile explains it, and {level} does \
-                 not promise that writes are as in a serial run"
-            ));
-            Ok(Cause::new(Label::Undecided, evidence))
-        }
+    if profile.serial_writes.contains(&level) {
+        evidence.push(format!("{level} promises that conflicting writes wait or fail"));
+        return Ok(Cause::new(Label::Bug, evidence));
     }
+    evidence.push(format!(
+        "no documented behaviour in the engine's profile explains it, and {level} does not \
+         promise that writes are as in a serial run"
+    ));
+    let mut cause = Cause::new(Label::Undecided, evidence);
+    cause.bug_at = stronger_promise(&profile, level);
+    Ok(cause)
 }
 
 enum Trial {
@@ -202,21 +204,16 @@ fn without_concurrency(checked: &Checked) -> Option<String> {
     })
 }
 
-fn broken_promise(profile: &Profile, level: Level) -> Option<String> {
-    if profile.serial_writes.contains(&level) {
-        return Some(format!("{level} promises that conflicting writes wait or fail"));
-    }
-    // Every rung up to a level with that promise was tried, and it stayed.
-    let stronger = profile.behaviours.iter().rev().find_map(|b| match b.removed_by {
+/// The strongest level that was tried and at which the violation stayed, if
+/// that level promises serial writes.
+fn stronger_promise(profile: &Profile, level: Level) -> Option<Level> {
+    profile.behaviours.iter().rev().find_map(|b| match b.removed_by {
         Counterfactual::Level(strong)
             if b.levels.contains(&level) && profile.serial_writes.contains(&strong) =>
         {
             Some(strong)
         }
         _ => None,
-    });
-    stronger.map(|strong| {
-        format!("it stays at {strong}, which promises that conflicting writes wait or fail")
     })
 }
 

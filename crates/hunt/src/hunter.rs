@@ -9,7 +9,7 @@ use crate::finding::{self, Evidence, Finding, Reduction};
 use crate::known::Known;
 use crate::reduce::{Goal, Reduced, reduce};
 use crate::tally::Tally;
-use isolde_core::case;
+use isolde_core::case::{self, Selector};
 use isolde_core::generate::{Generator, Plan};
 use isolde_core::history::TargetInfo;
 use isolde_core::oracle::Oracle;
@@ -78,13 +78,53 @@ impl Hunter<'_> {
             return Ok(self.report(found, tally));
         };
         let cause = cause::find(&mut self.bed, &ground, &case, &checked, self.oracles)?;
+        if let Some(level) = cause.bug_at
+            && let Some(found) = self.at_stronger_level(plan, level, rate)?
+        {
+            return Ok(self.report(found, tally));
+        }
+        let found = self.settled(plan, case, checked, cause, rate)?;
+        Ok(self.report(found, tally))
+    }
+
+    /// The same case at a level whose promise it breaks, if it is a bug there.
+    fn at_stronger_level(
+        &mut self,
+        plan: &Plan,
+        level: Level,
+        rate: Rate,
+    ) -> Result<Option<Evidence>, BedError> {
+        let mut plan = plan.clone();
+        plan.level = Some(level);
+        plan.transactions.iter_mut().for_each(|t| t.level = None);
+        let (ground, case) = (Ground::of(&plan), plan.to_case());
+        let checked = check(&mut self.bed, &ground, &case, self.oracles)?;
+        if checked.consistent() {
+            return Ok(None);
+        }
+        let cause = cause::find(&mut self.bed, &ground, &case, &checked, self.oracles)?;
+        if cause.label != Label::Bug {
+            return Ok(None);
+        }
+        self.settled(&plan, case, checked, cause, rate).map(Some)
+    }
+
+    /// Reduces what is worth it and puts the evidence together.
+    fn settled(
+        &mut self,
+        plan: &Plan,
+        case: Case,
+        checked: Checked,
+        cause: Cause,
+        rate: Rate,
+    ) -> Result<Evidence, BedError> {
         let unreduced = finding::signature(&case, &checked.violations, &cause);
         let seen = self.seen.entry(unreduced).or_default();
         *seen += 1;
         let worth_it =
             self.trials > 0 && cause.label != Label::Documented && *seen <= REDUCED_OF_EACH;
         let reduced = if worth_it { self.reduced(plan, &checked, cause.label)? } else { None };
-        let found = match reduced {
+        Ok(match reduced {
             Some(reduced) => {
                 let (small, ground) = (reduced.plan.to_case(), Ground::of(&reduced.plan));
                 let cause =
@@ -98,8 +138,7 @@ impl Hunter<'_> {
                 self.evidence(plan, &case, &small, checked, cause, rate, Some(reduction))
             }
             None => self.evidence(plan, &case, &case, checked, cause, rate, None),
-        };
-        Ok(self.report(found, tally))
+        })
     }
 
     fn reduced(
@@ -132,6 +171,7 @@ impl Hunter<'_> {
         let info: &TargetInfo = self.bed.runner.engine.info();
         let mut case = case.clone();
         case.title = finding::title(&case, &checked, cause.label);
+        case.engines = info.engine.parse::<Selector>().into_iter().collect();
         let finding = Finding {
             id: format!("{:08}", plan.number),
             case_number: plan.number,
