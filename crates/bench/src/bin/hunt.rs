@@ -3,11 +3,12 @@
 //! order in which they finished, without waiting, watching or judging.
 
 use isolde_bench::open;
-use isolde_core::History;
 use isolde_core::generate::{Dialect, Generator, Options};
-use isolde_core::history::What;
+use isolde_core::history::{TxEnd, What};
 use isolde_core::oracle::ORACLES;
-use isolde_engines::engine::{Engine, Session};
+use isolde_core::sql;
+use isolde_core::{Case, History, Level};
+use isolde_engines::engine::{Engine, Session, TxStatus};
 use isolde_engines::runner::Runner;
 use isolde_hunt::bed::{Bed, Ground};
 use isolde_hunt::check::check;
@@ -15,11 +16,23 @@ use std::time::{Duration, Instant};
 
 const SEED: u64 = 1;
 
+struct Order {
+    session: String,
+    level: Option<Level>,
+    sql: String,
+}
+
+struct Open {
+    key: (String, Option<Level>),
+    session: Box<dyn Session>,
+    idle: bool,
+}
+
 /// What was sent for one case: its tables if they were made, and its runs.
 struct Sent {
     create: Option<Vec<String>>,
     reset: Vec<String>,
-    runs: Vec<Vec<(String, String)>>,
+    runs: Vec<Vec<Order>>,
     finals: Vec<String>,
 }
 
@@ -71,9 +84,9 @@ fn hunt(bed: &mut Bed, generator: &Generator, cases: u64) -> (Vec<Sent>, Duratio
         time += since.elapsed();
         let create = (made.as_ref() != Some(&ground.create)).then(|| ground.create.clone());
         made = Some(ground.create);
-        let runs = std::iter::once(&checked.concurrent)
-            .chain(checked.replays.iter().map(|(_, history)| history))
-            .map(finished)
+        let runs = std::iter::once((&case, &checked.concurrent))
+            .chain(checked.replays.iter().map(|(replay, history)| (&replay.case, history)))
+            .map(|(case, history)| finished(case, history))
             .collect();
         all.push(Sent { create, reset: ground.reset, runs, finals: plan.final_sql() });
     }
@@ -81,21 +94,33 @@ fn hunt(bed: &mut Bed, generator: &Generator, cases: u64) -> (Vec<Sent>, Duratio
 }
 
 /// What finished, in that order. A statement that waited and then failed has
-/// no place in which it would not wait.
-fn finished(history: &History) -> Vec<(String, String)> {
-    history
-        .actual_schedule()
-        .into_iter()
-        .filter(|step| {
-            let outcome = history.outcome(*step);
-            !(outcome.waited && matches!(outcome.reply, Some(What::Error(_))))
-        })
-        .map(|step| (history.steps[step].session.clone(), history.steps[step].sql.clone()))
-        .collect()
+/// no place in which it would not wait: there is only the end of its
+/// transaction, if it came to that.
+fn finished(case: &Case, history: &History) -> Vec<Order> {
+    let mut orders = Vec::new();
+    for event in &history.events {
+        let level = case.session_level(&event.session, None);
+        let mut push = |sql: &str| {
+            orders.push(Order { session: event.session.clone(), level, sql: sql.into() });
+        };
+        match (&event.what, event.step) {
+            (What::Error(_), Some(step)) if history.outcome(step).waited => {}
+            (
+                What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_),
+                Some(step),
+            ) => push(&history.steps[step].sql),
+            (What::Ended { how: TxEnd::Aborted, .. }, _) | (What::RolledBackByRunner { .. }, _) => {
+                push("rollback");
+            }
+            _ => {}
+        }
+    }
+    orders
 }
 
 fn bare_client(engine: &mut dyn Engine, all: &[Sent]) -> Duration {
-    let mut sessions: Vec<(String, Box<dyn Session>)> = Vec::new();
+    let mut sessions: Vec<Open> = Vec::new();
+    let mut blocked = 0;
     engine.clear().expect("an empty database");
     let since = Instant::now();
     for sent in all {
@@ -105,27 +130,47 @@ fn bare_client(engine: &mut dyn Engine, all: &[Sent]) -> Duration {
         }
         for run in &sent.runs {
             engine.batch(&sent.reset).expect("rows");
-            for (name, sql) in run {
-                let place = sessions.iter().position(|(n, _)| n == name).unwrap_or_else(|| {
-                    sessions.push((name.clone(), engine.open().expect("a session")));
+            for order in run {
+                let key = (order.session.clone(), order.level);
+                let place = sessions.iter().position(|o| o.key == key).unwrap_or_else(|| {
+                    let session = open_at(engine, order.level);
+                    sessions.push(Open { key, session, idle: true });
                     sessions.len() - 1
                 });
-                let session = &mut sessions[place].1;
-                session.start(sql);
-                if session.reply(Duration::from_millis(50)).is_none() {
-                    let id = session.id();
-                    engine.cancel(id).expect("a cancel");
-                    session.reply(Duration::from_secs(10)).expect("an answer");
-                }
+                let Open { session, idle, .. } = &mut sessions[place];
+                session.start(&order.sql);
+                let reply = session.reply(Duration::from_millis(50)).unwrap_or_else(|| {
+                    blocked += 1;
+                    engine.cancel(session.id()).expect("a cancel");
+                    session.reply(Duration::from_secs(10)).expect("an answer")
+                });
+                *idle = reply.tx == Some(TxStatus::Idle);
             }
-            for (_, session) in &mut sessions {
-                session.start("rollback");
-                session.reply(Duration::from_secs(10)).expect("an answer");
+            for open in sessions.iter_mut().filter(|o| !o.idle) {
+                open.session.start("rollback");
+                open.session.reply(Duration::from_secs(10)).expect("an answer");
+                open.idle = true;
+            }
+            if run.iter().any(|o| sql::taints_session(&o.sql)) {
+                sessions.clear();
             }
             for query in &sent.finals {
                 engine.control(query).expect("rows");
             }
         }
     }
-    since.elapsed()
+    let time = since.elapsed();
+    if blocked > 0 {
+        println!("           ({blocked} statements of the bare client waited, 50 ms each)");
+    }
+    time.saturating_sub(Duration::from_millis(50) * blocked)
+}
+
+fn open_at(engine: &mut dyn Engine, level: Option<Level>) -> Box<dyn Session> {
+    let mut session = engine.open().expect("a session");
+    for sql in level.map(|l| engine.level_sql(l)).unwrap_or_default() {
+        session.start(&sql);
+        session.reply(Duration::from_secs(10)).expect("an answer");
+    }
+    session
 }
