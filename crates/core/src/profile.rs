@@ -63,6 +63,9 @@ pub enum Counterfactual {
     Level(Level),
     /// The serial run takes the committed transactions in another order.
     AnotherOrder,
+    /// Each transaction runs alone on the rows of its snapshot, and what they
+    /// changed is put together: snapshot isolation predicts the outcome.
+    Snapshots,
 }
 
 fn plain_begin() -> String {

@@ -63,7 +63,15 @@ fn behaviours(optimistic: bool) -> Vec<Behaviour> {
         &format!("{DOCS}/pessimistic-transaction#differences-from-mysql-innodb"),
     );
     if optimistic {
-        return vec![order];
+        let snapshots = behaviour(
+            "snapshot isolation",
+            &both,
+            Counterfactual::Snapshots,
+            "an optimistic transaction works on the rows that were committed when it began, so \
+             write skew is possible",
+            &format!("{DOCS}/transaction-isolation-levels#repeatable-read-isolation-level"),
+        );
+        return vec![snapshots, order];
     }
     let passed_by = behaviour(
         "no locks on rows that do not match",

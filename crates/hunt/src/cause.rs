@@ -10,6 +10,8 @@
 
 use crate::bed::{Bed, BedError, Ground};
 use crate::check::{Checked, check, levels_of};
+use crate::snapshot;
+use isolde_core::generate::Plan;
 use isolde_core::oracle::{
     Concurrent, Difference, Oracle, Serial, at_level, other_orders, serial_transactions,
     with_locking_reads,
@@ -78,11 +80,12 @@ impl Cause {
 /// Finds the cause of what `checked` violates.
 pub fn find(
     bed: &mut Bed,
-    ground: &Ground,
+    plan: &Plan,
     case: &Case,
     checked: &Checked,
     oracles: &[&'static dyn Oracle],
 ) -> Result<Cause, BedError> {
+    let ground = &Ground::of(plan);
     if checked.violates("crash").is_some() {
         let text = "the engine died or reported that it is broken inside";
         return Ok(Cause::new(Label::Bug, vec![text.into()]));
@@ -94,7 +97,9 @@ pub fn find(
     }
     let mut evidence = Vec::new();
     for behaviour in profile.behaviours.iter().filter(|b| b.levels.contains(&level)) {
-        match removes(bed, ground, case, checked, oracles, behaviour, &profile)? {
+        match (Looking { bed, plan, ground, case, checked, oracles })
+            .without(behaviour, &profile)?
+        {
             Trial::Removed(text) => {
                 evidence.push(text);
                 let explained = Explained {
@@ -144,51 +149,69 @@ enum Trial {
     NotApplicable,
 }
 
-fn removes(
-    bed: &mut Bed,
-    ground: &Ground,
-    case: &Case,
-    checked: &Checked,
-    oracles: &[&'static dyn Oracle],
-    behaviour: &Behaviour,
-    profile: &Profile,
-) -> Result<Trial, BedError> {
-    let (changed, what) = match behaviour.removed_by {
-        Counterfactual::LockingRead => match with_locking_reads(case) {
-            Some(changed) => {
-                (changed, "with a locking read of the same rows before each write".to_string())
+/// What a counterfactual is made from.
+struct Looking<'a> {
+    bed: &'a mut Bed,
+    plan: &'a Plan,
+    ground: &'a Ground,
+    case: &'a Case,
+    checked: &'a Checked,
+    oracles: &'a [&'static dyn Oracle],
+}
+
+impl Looking<'_> {
+    /// The same case without a documented behaviour.
+    fn without(self, behaviour: &Behaviour, profile: &Profile) -> Result<Trial, BedError> {
+        let Looking { bed, plan, ground, case, checked, oracles } = self;
+        let (changed, what) = match behaviour.removed_by {
+            Counterfactual::LockingRead => match with_locking_reads(case) {
+                Some(changed) => {
+                    (changed, "with a locking read of the same rows before each write".to_string())
+                }
+                None => return Ok(Trial::NotApplicable),
+            },
+            Counterfactual::Level(level) => (at_level(case, level), format!("at {level}")),
+            Counterfactual::AnotherOrder => {
+                return Ok(match explaining_order(bed, ground, case, checked)? {
+                    Some(order) => {
+                        Trial::Removed(format!("the outcome is that of the serial order {order}"))
+                    }
+                    None => Trial::Stays(
+                        "no serial order of the committed transactions explains it".into(),
+                    ),
+                });
             }
-            None => return Ok(Trial::NotApplicable),
-        },
-        Counterfactual::Level(level) => (at_level(case, level), format!("at {level}")),
-        Counterfactual::AnotherOrder => {
-            return Ok(match explaining_order(bed, ground, case, checked)? {
-                Some(order) => {
-                    Trial::Removed(format!("the outcome is that of the serial order {order}"))
-                }
-                None => {
-                    Trial::Stays("no serial order of the committed transactions explains it".into())
-                }
-            });
+            Counterfactual::Snapshots => {
+                let predicted = snapshot::explains(bed, plan, case, &checked.concurrent)?;
+                return Ok(if predicted {
+                    Trial::Removed(
+                        "each transaction alone on the rows of its snapshot, put together, gives \
+                         this outcome"
+                            .into(),
+                    )
+                } else {
+                    Trial::Stays("snapshots do not predict this outcome".into())
+                });
+            }
+        };
+        let again = check(bed, ground, &changed, oracles)?;
+        if again.consistent() {
+            return Ok(Trial::Removed(format!("{what} the violation is gone")));
         }
-    };
-    let again = check(bed, ground, &changed, oracles)?;
-    if again.consistent() {
-        return Ok(Trial::Removed(format!("{what} the violation is gone")));
+        // A level may promise a serial order that is not that of the commits.
+        if let Counterfactual::Level(level) = behaviour.removed_by
+            && profile
+                .behaviours
+                .iter()
+                .any(|b| b.levels.contains(&level) && b.removed_by == Counterfactual::AnotherOrder)
+            && explaining_order(bed, ground, &changed, &again)?.is_some()
+        {
+            return Ok(Trial::Removed(format!(
+                "{what} the outcome is that of a serial order, as that level promises"
+            )));
+        }
+        Ok(Trial::Stays(format!("{what} the violation stays")))
     }
-    // A level may promise a serial order that is not that of the commits.
-    if let Counterfactual::Level(level) = behaviour.removed_by
-        && profile
-            .behaviours
-            .iter()
-            .any(|b| b.levels.contains(&level) && b.removed_by == Counterfactual::AnotherOrder)
-        && explaining_order(bed, ground, &changed, &again)?.is_some()
-    {
-        return Ok(Trial::Removed(format!(
-            "{what} the outcome is that of a serial order, as that level promises"
-        )));
-    }
-    Ok(Trial::Stays(format!("{what} the violation stays")))
 }
 
 /// The violation needs nothing but one transaction after the other: the

@@ -5,8 +5,8 @@ use crate::bed::{Bed, BedError, Ground};
 use isolde_core::oracle::{Concurrent, Difference, Oracle, Replay, Verdict, other_orders};
 use isolde_core::{Case, History, Level, Profile};
 
-/// Orders to try of what ended between the same two submissions.
-const UNSEEN_ORDERS: usize = 5;
+/// Orders to try of what ended between the same two submissions: all of five.
+const UNSEEN_ORDERS: usize = 120;
 
 pub struct Checked {
     pub concurrent: History,

@@ -73,11 +73,11 @@ impl Hunter<'_> {
                 tally.not_confirmed += 1;
                 return Ok(nothing);
             }
-            let cause = cause::find(&mut self.bed, &ground, &case, &checked, self.oracles)?;
+            let cause = cause::find(&mut self.bed, plan, &case, &checked, self.oracles)?;
             let found = self.evidence(plan, &case, &case, checked, cause, rate, None);
             return Ok(self.report(found, tally));
         };
-        let cause = cause::find(&mut self.bed, &ground, &case, &checked, self.oracles)?;
+        let cause = cause::find(&mut self.bed, plan, &case, &checked, self.oracles)?;
         if let Some(level) = cause.bug_at
             && let Some(found) = self.at_stronger_level(plan, level, rate)?
         {
@@ -102,7 +102,7 @@ impl Hunter<'_> {
         if checked.consistent() {
             return Ok(None);
         }
-        let cause = cause::find(&mut self.bed, &ground, &case, &checked, self.oracles)?;
+        let cause = cause::find(&mut self.bed, &plan, &case, &checked, self.oracles)?;
         if cause.label != Label::Bug {
             return Ok(None);
         }
@@ -126,9 +126,14 @@ impl Hunter<'_> {
         let reduced = if worth_it { self.reduced(plan, &checked, cause.label)? } else { None };
         Ok(match reduced {
             Some(reduced) => {
-                let (small, ground) = (reduced.plan.to_case(), Ground::of(&reduced.plan));
-                let cause =
-                    cause::find(&mut self.bed, &ground, &small, &reduced.checked, self.oracles)?;
+                let small = reduced.plan.to_case();
+                let cause = cause::find(
+                    &mut self.bed,
+                    &reduced.plan,
+                    &small,
+                    &reduced.checked,
+                    self.oracles,
+                )?;
                 let reduction = Reduction {
                     statements_before: case.steps.len(),
                     statements_after: small.steps.len(),

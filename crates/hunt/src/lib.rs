@@ -24,6 +24,7 @@ pub mod known;
 pub mod merge;
 pub mod reduce;
 pub mod report;
+pub mod snapshot;
 pub mod summary;
 pub mod tally;
 pub mod trial;

@@ -94,7 +94,7 @@ impl Search<'_, '_> {
         if !same_violation(self.goal.violations, &checked.violations) {
             return Ok(None);
         }
-        let cause = cause::find(self.bed, &ground, &case, &checked, self.goal.oracles)?;
+        let cause = cause::find(self.bed, plan, &case, &checked, self.goal.oracles)?;
         Ok((cause.label == self.goal.label).then_some(checked))
     }
 }

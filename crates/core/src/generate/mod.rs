@@ -21,6 +21,7 @@ mod make;
 pub mod plan;
 mod reduce;
 pub mod sql;
+mod stored;
 #[cfg(test)]
 mod tests;
 

@@ -20,12 +20,26 @@ pub struct Executed {
     /// same number ended between the same two submissions, in an order that
     /// nobody saw.
     pub moment: usize,
-    ended_at: usize,
+    /// The event that ended it.
+    pub ended_at: usize,
 }
 
 impl Executed {
     pub fn committed(&self) -> bool {
         self.how == TxEnd::Committed
+    }
+
+    /// The events in which its first step, and its first one after BEGIN, were
+    /// sent: between them a snapshot engine takes its snapshot.
+    pub fn snapshot_events(&self, history: &History) -> (usize, usize) {
+        let sent = |step: usize| {
+            let is_sent = |what: &What| matches!(what, What::Sent { .. });
+            history.events.iter().position(|e| e.step == Some(step) && is_sent(&e.what))
+        };
+        let at = |place: usize| self.steps.get(place).and_then(|s| sent(*s));
+        let first = at(0).unwrap_or(self.ended_at);
+        let second = if self.autocommit { None } else { at(1) };
+        (first, second.unwrap_or(first))
     }
 
     pub fn is_unknown(&self) -> bool {

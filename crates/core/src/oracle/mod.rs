@@ -18,7 +18,7 @@ mod executed;
 mod serial;
 mod wss;
 
-pub use compare::{Difference, differences};
+pub use compare::{Difference, differences, writes as write_differences};
 pub use counterfactual::{at_level, with_locking_reads};
 pub use executed::{Executed, executed};
 pub use serial::{Replay, Serial, other_orders, serial_statements, serial_transactions};
