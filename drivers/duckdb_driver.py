@@ -119,6 +119,8 @@ class Database:
                 "default_level": "SNAPSHOT",
                 "waiting": "never",
                 "documentation": "https://duckdb.org/docs/stable/sql/statements/transactions",
+                # Beyond what snapshots explain: the first committer wins.
+                "serial_writes": ["SNAPSHOT"],
                 "behaviours": [{
                     "name": "snapshot isolation",
                     "levels": ["SNAPSHOT"],

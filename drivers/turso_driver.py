@@ -208,7 +208,8 @@ class Database:
                 "begin": "begin concurrent" if MVCC else "begin",
                 "waiting": "retry",
                 "documentation": "https://github.com/tursodatabase/turso/tree/main/docs",
-                "serial_writes": [] if MVCC else [level],
+                # Beyond what snapshots explain: the first committer wins.
+                "serial_writes": [level],
                 "behaviours": [{
                     "name": "snapshot isolation",
                     "levels": [level],

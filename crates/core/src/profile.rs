@@ -33,7 +33,7 @@ pub struct Profile {
     pub commit_ordered: Vec<Level>,
     /// Levels whose documentation promises that conflicting writes wait for
     /// each other or fail, so that what concurrent writes leave behind is what
-    /// serial ones would.
+    /// serial ones would, but for the behaviours below.
     #[serde(default)]
     pub serial_writes: Vec<Level>,
     /// Documented behaviour that lets concurrent writes end otherwise, in the

@@ -46,7 +46,8 @@ pub fn profile(optimistic: bool) -> Profile {
         documentation: "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels".into(),
         untested: false,
         commit_ordered: Vec::new(),
-        serial_writes: Vec::new(),
+        // An optimistic transaction that writes what another wrote fails.
+        serial_writes: if optimistic { vec![Level::RepeatableRead] } else { Vec::new() },
         behaviours: behaviours(optimistic),
     }
 }
