@@ -35,6 +35,11 @@ pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> V
                   commits"
             }
         };
+        let told = checked.violations.iter().take_while(|v| v.oracle != violation.oracle);
+        if told.into_iter().any(|v| v.differences == violation.differences) {
+            all.push(format!("Compared {beside} ({}): the same.", violation.oracle));
+            continue;
+        }
         all.push(format!("Compared {beside} ({}):", violation.oracle));
         all.extend(violation.differences.iter().map(difference));
     }

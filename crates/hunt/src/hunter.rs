@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, BedError, Ground};
 use crate::cause::{self, Cause, Label};
-use crate::check::{Checked, check};
+use crate::check::{Checked, Violation, check};
 use crate::confirm::{Rate, confirm};
 use crate::explain;
 use crate::finding::{self, Evidence, Finding, Reduction};
@@ -12,7 +12,7 @@ use crate::tally::Tally;
 use isolde_core::case::{self, Selector};
 use isolde_core::generate::{Generator, Plan};
 use isolde_core::history::TargetInfo;
-use isolde_core::oracle::Oracle;
+use isolde_core::oracle::{Difference, Oracle};
 use isolde_core::{Case, Level};
 use std::collections::BTreeMap;
 
@@ -188,7 +188,7 @@ impl Hunter<'_> {
             signature: finding::signature(&case, &checked.violations, &cause),
             title: case.title.clone(),
             explanation: explain::sentences(&case, &checked, &cause, rate),
-            differences: checked.violations.iter().flat_map(|v| v.differences.clone()).collect(),
+            differences: without_repetition(&checked.violations),
             known: self.resembles(&case, &info.engine, &info.version),
             case: case::format(&case),
             cause,
@@ -228,4 +228,15 @@ impl Hunter<'_> {
         }
         Examined { evidence: Some(Box::new(evidence)) }
     }
+}
+
+/// Two oracles mostly see the same.
+fn without_repetition(violations: &[Violation]) -> Vec<Difference> {
+    let mut all: Vec<Difference> = Vec::new();
+    for difference in violations.iter().flat_map(|v| &v.differences) {
+        if !all.contains(difference) {
+            all.push(difference.clone());
+        }
+    }
+    all
 }

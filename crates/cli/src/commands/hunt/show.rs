@@ -9,6 +9,7 @@ use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::hunt::{Hunt, HuntError, Watch};
 use isolde_hunt::summary::Summary;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,9 +40,10 @@ pub fn watching(
         scope.spawn(|| {
             let began = Instant::now();
             let mut last_line = began;
+            let mut told: BTreeSet<String> = BTreeSet::new();
             while !done.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(100));
-                tell_news(context, watch);
+                tell_news(context, watch, &mut told);
                 let line = progress_line(watch, began.elapsed());
                 context.console.progress(&line);
                 if !context.console.shows_progress() && last_line.elapsed() >= QUIET_LINE {
@@ -50,7 +52,7 @@ pub fn watching(
                 }
             }
             context.console.end_progress();
-            tell_news(context, watch);
+            tell_news(context, watch, &mut told);
         });
         let outcome = work();
         done.store(true, Ordering::Relaxed);
@@ -58,12 +60,16 @@ pub fn watching(
     })
 }
 
-fn tell_news(context: &Context<'_>, watch: &Watch) {
+/// One line for each kind of finding; the counts tell of the rest.
+fn tell_news(context: &Context<'_>, watch: &Watch, told: &mut BTreeSet<String>) {
     let news = {
         let mut news = watch.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         std::mem::take(&mut *news)
     };
     for finding in news {
+        if !told.insert(finding.signature.clone()) {
+            continue;
+        }
         context.console.end_progress();
         context.console.note(&format!("case {}: {}", finding.case_number, finding.title));
     }
