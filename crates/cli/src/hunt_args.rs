@@ -68,7 +68,7 @@ pub struct FaultsArgs {
     #[arg(long, value_name = "RATE", default_value_t = 0.1, value_parser = parse_rate)]
     pub fault_rate: f64,
     /// Cases to try for each fault and oracle.
-    #[arg(long, value_name = "N", default_value_t = 2000)]
+    #[arg(long, value_name = "N", default_value_t = 3000)]
     pub cases: u64,
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,

@@ -29,10 +29,13 @@ pub struct Trial<'a> {
     pub oracles: &'a [&'static dyn Oracle],
     /// Cases at most.
     pub cases: u64,
+    /// Once an oracle has reported something, the others get this many cases
+    /// more.
+    pub more: u64,
     pub interrupted: fn() -> bool,
 }
 
-/// Hunts until every oracle has reported something, or the cases are used up.
+/// Hunts until every oracle has reported something, or had its chance.
 pub fn run(trial: &Trial<'_>, engine: Box<dyn Engine>) -> Result<Vec<Sighting>, HuntError> {
     let mut runner = Runner::new(engine);
     runner.interrupted = trial.interrupted;
@@ -49,6 +52,9 @@ pub fn run(trial: &Trial<'_>, engine: Box<dyn Engine>) -> Result<Vec<Sighting>, 
     let mut tally = Tally::default();
     let mut sightings: Vec<Sighting> = Vec::new();
     for number in 0..trial.cases {
+        if sightings.first().is_some_and(|s| number >= s.cases + trial.more) {
+            break;
+        }
         if (trial.interrupted)() {
             return Err(RunError::Interrupted.into());
         }

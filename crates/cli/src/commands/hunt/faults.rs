@@ -12,6 +12,9 @@ use isolde_engines::fault::{self, Concerns, FAULTS, Fault, Planted};
 use isolde_hunt::trial::{self, Sighting, Trial};
 use serde_json::json;
 
+/// For the slower oracles, after the first has seen the fault.
+const MORE_CASES: u64 = 600;
+
 struct Row {
     fault: &'static Fault,
     outcome: Result<Vec<Sighting>, String>,
@@ -55,6 +58,7 @@ pub fn run(context: &Context<'_>, args: &FaultsArgs) -> Outcome {
             generator: &generator,
             oracles: ORACLES,
             cases: args.cases,
+            more: if fault.concerns == Concerns::Server { 0 } else { MORE_CASES },
             interrupted: interrupt::asked,
         };
         let sightings = trial::run(&trial, engine).map_err(failure)?;
