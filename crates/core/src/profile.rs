@@ -63,6 +63,8 @@ pub enum Counterfactual {
     Level(Level),
     /// The serial run takes the committed transactions in another order.
     AnotherOrder,
+    /// Every statement that stands alone gets a transaction around it.
+    InTransactions,
     /// Each transaction runs alone on the rows of its snapshot, and what they
     /// changed is put together: snapshot isolation predicts the outcome.
     Snapshots,

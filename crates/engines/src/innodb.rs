@@ -44,6 +44,15 @@ pub fn behaviours(snapshot: bool) -> Vec<Behaviour> {
              locks",
             &format!("{MANUAL}/innodb-locks-set.html"),
         ),
+        behaviour(
+            "autocommit reads take no locks",
+            &[Level::Serializable],
+            Counterfactual::InTransactions,
+            "at SERIALIZABLE a SELECT by itself is a consistent read, and so is the subquery of a \
+             locking one: the one statement then sees old rows in one place and new ones in \
+             another",
+            &format!("{MANUAL}/innodb-locking-reads.html"),
+        ),
     ];
     if snapshot {
         all.push(behaviour(

@@ -9,6 +9,7 @@ use isolde_core::history::DbError;
 use isolde_core::{Case, History};
 use isolde_engines::engine::{EngineError, Outcome};
 use isolde_engines::runner::{RunError, Runner};
+use std::time::Duration;
 
 /// What a run starts from.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +51,13 @@ pub struct Bed {
     made: Option<Vec<String>>,
 }
 
+/// Small statements on small tables: what takes longer waits for something
+/// that the engine's view does not show.
+const LONGEST_STATEMENT: Duration = Duration::from_secs(3);
+
 impl Bed {
-    pub fn new(runner: Runner) -> Bed {
+    pub fn new(mut runner: Runner) -> Bed {
+        runner.limits.statement = LONGEST_STATEMENT;
         Bed { runner, made: None }
     }
 

@@ -13,8 +13,8 @@ use crate::check::{Checked, check, levels_of};
 use crate::snapshot;
 use isolde_core::generate::Plan;
 use isolde_core::oracle::{
-    Concurrent, Difference, Oracle, Serial, at_level, other_orders, serial_transactions,
-    with_locking_reads,
+    Concurrent, Difference, Oracle, Serial, at_level, in_transactions, other_orders,
+    serial_transactions, with_locking_reads,
 };
 use isolde_core::profile::{Behaviour, Counterfactual};
 use isolde_core::{Case, Level, Profile};
@@ -171,6 +171,10 @@ impl Looking<'_> {
                 None => return Ok(Trial::NotApplicable),
             },
             Counterfactual::Level(level) => (at_level(case, level), format!("at {level}")),
+            Counterfactual::InTransactions => match in_transactions(case) {
+                Some(changed) => (changed, "with a transaction around each statement".to_string()),
+                None => return Ok(Trial::NotApplicable),
+            },
             Counterfactual::AnotherOrder => {
                 return Ok(match explaining_order(bed, ground, case, checked)? {
                     Some(order) => {

@@ -16,6 +16,32 @@ pub fn at_level(case: &Case, level: Level) -> Case {
     changed
 }
 
+/// Every statement that stands alone gets BEGIN and COMMIT. None when none
+/// does.
+pub fn in_transactions(case: &Case) -> Option<Case> {
+    let mut changed = case.clone();
+    changed.steps.clear();
+    let mut inside: Vec<&str> = Vec::new();
+    for step in &case.steps {
+        match step.kind() {
+            Kind::Begin => inside.push(&step.session),
+            Kind::Commit | Kind::Rollback => inside.retain(|s| *s != step.session),
+            Kind::Select | Kind::Write if !inside.contains(&step.session.as_str()) => {
+                let with = |sql: &str| Step { sql: sql.into(), notes: Vec::new(), ..step.clone() };
+                changed.steps.extend([with("begin"), step.clone(), with("commit")]);
+                continue;
+            }
+            // SET autocommit = 0 opens a transaction without BEGIN.
+            Kind::Other if step.sql.to_ascii_lowercase().contains("autocommit") => {
+                inside.push(&step.session);
+            }
+            _ => {}
+        }
+        changed.steps.push(step.clone());
+    }
+    (changed.steps.len() > case.steps.len()).then_some(changed)
+}
+
 /// Every UPDATE and DELETE of one table comes after a locking read with the
 /// same predicate, which waits for whoever holds a row and then sees what is
 /// committed. One that stood alone gets a transaction for it. None when there
@@ -128,6 +154,16 @@ mod tests {
         );
         let none = crate::case::parse("case: x\ns2> insert into t values (1);\n").expect("a case");
         assert!(with_locking_reads(&none).is_none());
+    }
+
+    #[test]
+    fn what_stands_alone_gets_a_transaction() {
+        let text = "case: x\ns1> begin;\ns1> select 1;\ns1> commit;\ns1> select 2;\n";
+        let case = crate::case::parse(text).expect("a case");
+        let changed = in_transactions(&case).expect("one stands alone");
+        let sql: Vec<&str> = changed.steps.iter().map(|s| s.sql.as_str()).collect();
+        assert_eq!(sql, ["begin", "select 1", "commit", "begin", "select 2", "commit"]);
+        assert!(in_transactions(&changed).is_none());
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod serial;
 mod wss;
 
 pub use compare::{Difference, differences, writes as write_differences};
-pub use counterfactual::{at_level, with_locking_reads};
+pub use counterfactual::{at_level, in_transactions, with_locking_reads};
 pub use executed::{Executed, executed};
 pub use serial::{Replay, Serial, other_orders, serial_statements, serial_transactions};
 

@@ -21,16 +21,23 @@ impl MySqlEngine {
         // the waiter, and MySQL then names the waiter's thread as its holder.
         // The holder's lock on the table has the right one.
         let unclear = |row: &Row| !row.is_empty() && row.first() == row.get(1);
+        let mut waits = self.by_connection(&rows);
         if rows.iter().any(unclear) {
-            let rows = self.rows(
+            let named = self.rows(
                 "select distinct w.requesting_thread_id, l.thread_id \
                  from performance_schema.data_lock_waits w join performance_schema.data_locks l \
                  on l.engine_transaction_id = w.blocking_engine_transaction_id \
                  where l.lock_type = 'TABLE'",
             )?;
-            return Ok(self.by_connection(&rows));
+            // The table's lock may be missing, too: who waits is known all the
+            // same, only not for whom.
+            for (waiter, holders) in self.by_connection(&named) {
+                if let Some(wait) = waits.iter_mut().find(|(w, _)| *w == waiter) {
+                    wait.1 = holders;
+                }
+            }
         }
-        Ok(self.by_connection(&rows))
+        Ok(waits)
     }
 
     /// Pairs of performance_schema threads as our connections.
