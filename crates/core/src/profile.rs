@@ -50,6 +50,16 @@ pub struct Behaviour {
     pub about: String,
     pub link: String,
     pub removed_by: Counterfactual,
+    /// It concerns only writes with this word in them: `select`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub word: Option<String>,
+}
+
+impl Behaviour {
+    pub fn of_writes_with(mut self, word: &str) -> Behaviour {
+        self.word = Some(word.into());
+        self
+    }
 }
 
 /// A change of the run that takes a documented behaviour away: if that takes
@@ -162,6 +172,7 @@ pub fn behaviour(
         about: about.into(),
         link: link.into(),
         removed_by,
+        word: None,
     }
 }
 

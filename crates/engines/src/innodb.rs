@@ -21,11 +21,27 @@ pub fn behaviours(snapshot: bool) -> Vec<Behaviour> {
     let weak = [Level::ReadUncommitted, Level::ReadCommitted];
     let mut all = vec![
         behaviour(
+            "dirty reads inside of writes",
+            &[Level::ReadUncommitted],
+            Counterfactual::Level(Level::ReadCommitted),
+            "at READ UNCOMMITTED the SELECT of a write sees what others have not committed",
+            &format!("{MANUAL}/innodb-transaction-isolation-levels.html"),
+        )
+        .of_writes_with("select"),
+        behaviour(
+            "consistent reads inside of writes",
+            &weak,
+            Counterfactual::Level(Level::RepeatableRead),
+            "below REPEATABLE READ the SELECT of an INSERT ... SELECT takes no locks",
+            &format!("{MANUAL}/innodb-locks-set.html"),
+        )
+        .of_writes_with("select"),
+        behaviour(
             "semi-consistent read",
             &weak,
             Counterfactual::LockingRead,
             "an UPDATE that meets a locked row looks at its last committed version, and passes \
-             by if that does not match",
+             by if that does not match; a row that is not committed yet is passed by, too",
             &format!("{MANUAL}/innodb-transaction-isolation-levels.html"),
         ),
         behaviour(
@@ -35,14 +51,6 @@ pub fn behaviours(snapshot: bool) -> Vec<Behaviour> {
             "below REPEATABLE READ rows that do not match are not kept locked, and rows may be \
              inserted between those that are",
             &format!("{MANUAL}/innodb-locking.html#innodb-gap-locks"),
-        ),
-        behaviour(
-            "consistent reads inside of writes",
-            &weak,
-            Counterfactual::Level(Level::Serializable),
-            "below REPEATABLE READ the SELECT of an INSERT ... SELECT or of a subquery takes no \
-             locks",
-            &format!("{MANUAL}/innodb-locks-set.html"),
         ),
         behaviour(
             "autocommit reads take no locks",

@@ -22,6 +22,19 @@ impl Rate {
         self.seen == self.runs && self.runs > 1
     }
 
+    /// How often a changed run must be clean before the violation counts as
+    /// gone: chance alone must explain it in less than one case of a hundred.
+    pub fn trials_to_be_sure(self) -> u32 {
+        let mut missed = 1.0;
+        let miss = 1.0 - f64::from(self.seen) / f64::from(self.runs.max(1));
+        (1..20)
+            .find(|_| {
+                missed *= miss;
+                missed < 0.01
+            })
+            .unwrap_or(20)
+    }
+
     pub fn confirmed(self) -> bool {
         self.seen > 1
     }
@@ -66,4 +79,16 @@ pub fn confirm(
         }
     }
     Ok((rate, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_every_time_is_tried_once_and_what_does_not_more_often() {
+        assert_eq!(Rate { seen: 2, runs: 2 }.trials_to_be_sure(), 1);
+        assert_eq!(Rate { seen: 8, runs: 11 }.trials_to_be_sure(), 4);
+        assert_eq!(Rate { seen: 1, runs: 11 }.trials_to_be_sure(), 20);
+    }
 }

@@ -13,7 +13,10 @@ use std::cmp::Ordering;
 pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> Vec<String> {
     let mut all = Vec::new();
     let transactions = executed(&checked.concurrent);
-    let level = case.level.map_or("the default level".to_string(), |l| l.to_string());
+    let mut level = case.level.map_or("the default level".to_string(), |l| l.to_string());
+    for (session, own) in &case.session_levels {
+        level.push_str(&format!(", {session} at {own}"));
+    }
     all.push(format!("The statements ran concurrently at {level}. {}", endings(&transactions)));
     let waits = checked.concurrent.events.iter().filter_map(|e| match &e.what {
         isolde_core::history::What::Waiting { on } => {
@@ -50,7 +53,7 @@ pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> V
     });
     all.push(format!("Cause: {}.", cause.name()));
     if let Some(behaviour) = &cause.behaviour {
-        all.push(format!("The documentation says so: {} <{}>.", behaviour.about, behaviour.link));
+        all.push(format!("Documented: {} <{}>.", behaviour.about, behaviour.link));
     }
     all.extend(cause.evidence.iter().map(|e| format!("Evidence: {e}.")));
     all
@@ -89,6 +92,10 @@ fn show_rows(rows: &[Row]) -> String {
     shown.join(" ")
 }
 
+fn count(rows: u64) -> String {
+    if rows == 1 { "1 row".into() } else { format!("{rows} rows") }
+}
+
 fn short_row(row: &Row) -> String {
     const LONGEST: usize = 24;
     let cells: Vec<String> = row
@@ -107,7 +114,7 @@ fn short_row(row: &Row) -> String {
 pub fn difference(difference: &Difference) -> String {
     match difference {
         Difference::Final { query, only_concurrent, only_serial, .. } => format!(
-            "`{query}` ends with {} only concurrently, and {} only serially.",
+            "`{query}`: extra concurrently {}; missing {}.",
             show_rows(only_concurrent),
             show_rows(only_serial)
         ),
@@ -115,7 +122,7 @@ pub fn difference(difference: &Difference) -> String {
             format!("{label} concurrently: {concurrent}; serially: {serial}.")
         }
         Difference::Affected { label, concurrent, serial, .. } => {
-            format!("{label} changed {concurrent} rows concurrently and {serial} serially.")
+            format!("{label} changed {} concurrently and {serial} serially.", count(*concurrent))
         }
         Difference::Read { label, concurrent, serial, .. } => format!(
             "{label} returned {} concurrently and {} serially.",

@@ -73,11 +73,11 @@ impl Hunter<'_> {
                 tally.not_confirmed += 1;
                 return Ok(nothing);
             }
-            let cause = cause::find(&mut self.bed, plan, &case, &checked, self.oracles)?;
+            let cause = cause::find(&mut self.bed, plan, &case, &checked, self.oracles, rate)?;
             let found = self.evidence(plan, &case, &case, checked, cause, rate, None);
             return Ok(self.report(found, tally));
         };
-        let cause = cause::find(&mut self.bed, plan, &case, &checked, self.oracles)?;
+        let cause = cause::find(&mut self.bed, plan, &case, &checked, self.oracles, rate)?;
         if let Some(level) = cause.bug_at
             && let Some(found) = self.at_stronger_level(plan, level, rate)?
         {
@@ -102,7 +102,7 @@ impl Hunter<'_> {
         if checked.consistent() {
             return Ok(None);
         }
-        let cause = cause::find(&mut self.bed, &plan, &case, &checked, self.oracles)?;
+        let cause = cause::find(&mut self.bed, &plan, &case, &checked, self.oracles, rate)?;
         if cause.label != Label::Bug {
             return Ok(None);
         }
@@ -123,7 +123,8 @@ impl Hunter<'_> {
         *seen += 1;
         let worth_it =
             self.trials > 0 && cause.label != Label::Documented && *seen <= REDUCED_OF_EACH;
-        let reduced = if worth_it { self.reduced(plan, &checked, cause.label)? } else { None };
+        let reduced =
+            if worth_it { self.reduced(plan, &checked, cause.label, rate)? } else { None };
         Ok(match reduced {
             Some(reduced) => {
                 let small = reduced.plan.to_case();
@@ -133,6 +134,7 @@ impl Hunter<'_> {
                     &small,
                     &reduced.checked,
                     self.oracles,
+                    rate,
                 )?;
                 let reduction = Reduction {
                     statements_before: case.steps.len(),
@@ -151,10 +153,12 @@ impl Hunter<'_> {
         plan: &Plan,
         checked: &Checked,
         label: Label,
+        rate: Rate,
     ) -> Result<Option<Reduced>, BedError> {
         let goal = Goal {
             violations: &checked.violations,
             label,
+            rate,
             oracles: self.oracles,
             stop: self.stop,
             trials: self.trials,

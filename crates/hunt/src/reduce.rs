@@ -7,7 +7,7 @@
 use crate::bed::{Bed, BedError, Ground};
 use crate::cause::{self, Label};
 use crate::check::{Checked, Violation, check};
-use crate::confirm::same_violation;
+use crate::confirm::{Rate, same_violation};
 use isolde_core::generate::Plan;
 use isolde_core::oracle::Oracle;
 
@@ -16,6 +16,7 @@ use isolde_core::oracle::Oracle;
 pub struct Goal<'a> {
     pub violations: &'a [Violation],
     pub label: Label,
+    pub rate: Rate,
     pub oracles: &'a [&'static dyn Oracle],
     /// Asked before every trial; true ends the search with what there is.
     pub stop: &'a dyn Fn() -> bool,
@@ -94,7 +95,8 @@ impl Search<'_, '_> {
         if !same_violation(self.goal.violations, &checked.violations) {
             return Ok(None);
         }
-        let cause = cause::find(self.bed, plan, &case, &checked, self.goal.oracles)?;
+        let cause =
+            cause::find(self.bed, plan, &case, &checked, self.goal.oracles, self.goal.rate)?;
         Ok((cause.label == self.goal.label).then_some(checked))
     }
 }

@@ -5,13 +5,15 @@ use crate::case::{Line, Step};
 use crate::sql::{self, Kind};
 use crate::{Case, Level};
 
-/// Every transaction at one level.
+/// Every transaction at this level at least.
 pub fn at_level(case: &Case, level: Level) -> Case {
     let mut changed = case.clone();
-    changed.level = Some(level);
-    changed.session_levels.clear();
+    changed.level = Some(case.level.map_or(level, |own| own.max(level)));
+    for (_, own) in &mut changed.session_levels {
+        *own = level.max(*own);
+    }
     for step in &mut changed.steps {
-        step.level = None;
+        step.level = step.level.map(|own| own.max(level));
     }
     changed
 }
@@ -167,11 +169,12 @@ mod tests {
     }
 
     #[test]
-    fn at_a_level_no_session_keeps_its_own() {
+    fn a_level_is_raised_and_never_lowered() {
         let text = "case: x\nlevel: read committed\nlevel s1: serializable\n\
                     s1> begin;\ns1> commit;\n";
         let case = crate::case::parse(text).expect("a case");
         let changed = at_level(&case, Level::RepeatableRead);
-        assert_eq!(changed.session_level("s1", None), Some(Level::RepeatableRead));
+        assert_eq!(changed.session_level("s1", None), Some(Level::Serializable));
+        assert_eq!(changed.session_level("s2", None), Some(Level::RepeatableRead));
     }
 }
