@@ -3,7 +3,7 @@
 
 use super::{Concurrent, Difference, Oracle, Replay, Verdict};
 use crate::History;
-use crate::history::ErrorClass;
+use crate::history::{ErrorClass, Event, What};
 
 pub struct Crash;
 
@@ -27,6 +27,11 @@ impl Oracle for Crash {
             .iter()
             .filter_map(|event| {
                 let error = event.what.error()?;
+                // TiDB ends the connection of a statement that is told to end.
+                let ours = |e: &Event| e.step == event.step && e.what == What::Cancelled;
+                if run.history.events.iter().any(ours) {
+                    return None;
+                }
                 let bad = matches!(error.class, ErrorClass::Lost | ErrorClass::Internal);
                 bad.then(|| Difference::Broken {
                     label: event.step.map_or("?".into(), |s| run.case.label(s)),

@@ -23,6 +23,7 @@ pub use counterfactual::{at_level, in_transactions, with_locking_reads};
 pub use executed::{Executed, executed};
 pub use serial::{Replay, Serial, other_orders, serial_statements, serial_transactions};
 
+use crate::history::ErrorEffect;
 use crate::{Case, History};
 
 /// Every oracle there is.
@@ -68,11 +69,34 @@ impl<'a> Concurrent<'a> {
         self.executed.iter().filter(|t| t.committed()).collect()
     }
 
+    /// With autocommit off, the first statement begins the transaction. If it
+    /// is a deadlock's victim, there never was one for the runner to follow:
+    /// later statements and savepoints are in another than they seem to be.
+    fn rolled_back_unseen(&self) -> Option<&str> {
+        let victim = self.history.events.iter().find(|e| {
+            let alone = |step: usize| {
+                let t = self.history.transactions.iter();
+                t.clone().any(|t| t.begin == step && t.autocommit && t.session == e.session)
+            };
+            e.what.error().is_some_and(|error| error.effect == ErrorEffect::RolledBack)
+                && e.step.is_some_and(alone)
+                && self.case.steps.iter().any(|s| {
+                    s.session == e.session && s.sql.to_ascii_lowercase().contains("autocommit")
+                })
+        });
+        victim.map(|e| e.session.as_str())
+    }
+
     /// Why no oracle that compares outcomes can say anything: what happened
     /// to a transaction, or what the rows are, is not known.
     pub fn unknown(&self) -> Option<String> {
         if let Some(lost) = self.executed.iter().find(|t| t.is_unknown()) {
             return Some(format!("how a transaction of {} ended is not known", lost.session));
+        }
+        if let Some(session) = self.rolled_back_unseen() {
+            return Some(format!(
+                "{session} had autocommit off, and what the engine rolled back is not known"
+            ));
         }
         let failed = self.history.final_state.iter().find_map(|f| f.error.as_ref());
         failed.map(|error| format!("the final rows could not be read: {error}"))

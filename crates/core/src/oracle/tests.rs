@@ -367,3 +367,43 @@ fn other_orders_are_all_permutations_that_keep_each_session_in_order() {
     // Each ended at a moment of its own, so the order was seen.
     assert!(other_orders(&run, true, 100).is_empty());
 }
+
+#[test]
+fn a_connection_that_ended_because_we_said_so_is_no_crash() {
+    let case = case_of(TWO);
+    let mut history = history_of(&case, &[1], |sql| match sql {
+        "update t set v = 2" => What::Error(DbError::lost("gone")),
+        sql => answered(sql),
+    });
+    let lost = history.events.iter().position(|e| e.what.error().is_some()).unwrap();
+    let cancelled = Event { what: What::Cancelled, ..history.events[lost].clone() };
+    history.events.insert(lost, cancelled);
+    let run = Concurrent::new(&case, &history, false);
+    assert_eq!(crash::Crash.judge(&run, &[], &[]), Verdict::Consistent);
+}
+
+#[test]
+fn a_deadlock_of_the_first_statement_without_autocommit_leaves_the_verdict_open() {
+    let judged = |first: &str| {
+        let case = case_of(&format!("s1> {first};\ns1> update t set v = 1;\ns1> commit;\n"));
+        let mut history = history_of(&case_of("s1> select 1;\n"), &[1], answered);
+        history.transactions = vec![transaction("s1", 1, true, TxEnd::Aborted)];
+        history.steps = history_of(&case_of("s2> select 1;\n"), &[], answered).steps;
+        history.events = vec![Event {
+            session: "s1".into(),
+            step: Some(1),
+            what: What::Error(DbError {
+                code: "1213".into(),
+                sqlstate: None,
+                message: String::new(),
+                class: ErrorClass::Deadlock,
+                effect: ErrorEffect::RolledBack,
+            }),
+        }];
+        Concurrent { case: &case, history: &history, executed: Vec::new(), commit_ordered: false }
+            .unknown()
+            .is_some()
+    };
+    assert!(judged("set autocommit = 0"));
+    assert!(!judged("set names utf8"));
+}
