@@ -1,7 +1,8 @@
 //! Tries the oracles on a planted fault: which of them sees it, and how soon.
 
-use crate::bed::{Bed, BedError};
+use crate::bed::{Bed, BedError, Ground};
 use crate::cause::Label;
+use crate::check::check;
 use crate::hunt::HuntError;
 use crate::hunter::Hunter;
 use crate::tally::Tally;
@@ -35,12 +36,21 @@ pub struct Trial<'a> {
     pub interrupted: fn() -> bool,
 }
 
-/// Hunts until every oracle has reported something, or had its chance.
-pub fn run(trial: &Trial<'_>, engine: Box<dyn Engine>) -> Result<Vec<Sighting>, HuntError> {
-    let mut runner = Runner::new(engine);
-    runner.interrupted = trial.interrupted;
+/// Hunts until every oracle has reported something, or had its chance. What
+/// the engine does without the fault, too, is not the fault's.
+pub fn run(
+    trial: &Trial<'_>,
+    faulty: Box<dyn Engine>,
+    sound: Box<dyn Engine>,
+) -> Result<Vec<Sighting>, HuntError> {
+    let bed = |engine| {
+        let mut runner = Runner::new(engine);
+        runner.interrupted = trial.interrupted;
+        Bed::new(runner)
+    };
+    let mut sound = bed(sound);
     let mut hunter = Hunter {
-        bed: Bed::new(runner),
+        bed: bed(faulty),
         generator: trial.generator,
         oracles: trial.oracles,
         known: &[],
@@ -67,6 +77,10 @@ pub fn run(trial: &Trial<'_>, engine: Box<dyn Engine>) -> Result<Vec<Sighting>, 
         let Some(evidence) = examined.evidence else { continue };
         let finding = &evidence.finding;
         if finding.cause.label == Label::Documented {
+            continue;
+        }
+        let without = check(&mut sound, &Ground::of(&plan), &evidence.original, trial.oracles);
+        if !without.is_ok_and(|checked| checked.consistent()) {
             continue;
         }
         for oracle in trial.oracles {

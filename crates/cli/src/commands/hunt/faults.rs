@@ -50,7 +50,6 @@ pub fn run(context: &Context<'_>, args: &FaultsArgs) -> Outcome {
         }
         let levels = chosen_levels(&args.level, plain.profile())?;
         let options = Options::new(levels, plain.profile().default_level);
-        drop(plain);
         let engine = open_engine(context, &target, Some(planted))?;
         let dialect = Dialect::for_engine(&info.engine, &info.version);
         let generator = Generator::new(dialect, args.seed, options);
@@ -61,7 +60,7 @@ pub fn run(context: &Context<'_>, args: &FaultsArgs) -> Outcome {
             more: if fault.concerns == Concerns::Server { 0 } else { MORE_CASES },
             interrupted: interrupt::asked,
         };
-        let sightings = trial::run(&trial, engine).map_err(failure)?;
+        let sightings = trial::run(&trial, engine, plain).map_err(failure)?;
         rows.push(Row { fault, outcome: Ok(sightings) });
     }
     context.console.end_progress();
