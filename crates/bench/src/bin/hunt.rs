@@ -7,7 +7,7 @@ use isolde_core::generate::{Dialect, Generator, Options};
 use isolde_core::history::{TxEnd, What};
 use isolde_core::oracle::ORACLES;
 use isolde_core::sql;
-use isolde_core::{Case, History, Level};
+use isolde_core::{Case, History, Level, case};
 use isolde_engines::engine::{Engine, Session, TxStatus};
 use isolde_engines::runner::Runner;
 use isolde_hunt::bed::{Bed, Ground};
@@ -62,6 +62,14 @@ fn main() {
             rate(sent.len(), bare),
             rate(statements, bare),
             bare.as_secs_f64() / ours.as_secs_f64(),
+        );
+        let since = Instant::now();
+        let length: usize =
+            (0..cases).map(|n| case::format(&generator.plan(n).to_case()).len()).sum();
+        let each = since.elapsed().as_secs_f64() * 1e6 / cases as f64;
+        println!(
+            "           (making and writing down a case of {} characters: {each:.0} us)",
+            length as u64 / cases
         );
     }
 }
