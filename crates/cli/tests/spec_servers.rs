@@ -118,5 +118,8 @@ fn a_spec_that_kills_its_server_does_not_take_the_next_one_with_it() {
     let output = isolde(&["spec", &first, &second.display().to_string()]);
     let shown = text(&output.stdout);
     assert!(shown.ends_with("step b: select 17 as n;\n n\n--\n17\n(1 row)\n\n"), "{shown}");
-    assert_eq!(output.status.code(), Some(1), "{shown}{}", text(&output.stderr));
+    // Whether the step or the question who waits meets the dead server first
+    // is a race: a difference, or a target that is gone.
+    let code = output.status.code();
+    assert!(matches!(code, Some(1 | 4)), "{code:?} {shown}{}", text(&output.stderr));
 }

@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Executed {
     pub session: String,
-    /// Its place in the history's list.
-    pub transaction: usize,
     pub autocommit: bool,
     pub how: TxEnd,
     /// The steps that were sent and did not fail for reasons of concurrency.
@@ -54,10 +52,8 @@ pub fn executed(history: &History) -> Vec<Executed> {
     let mut all: Vec<Executed> = history
         .transactions
         .iter()
-        .enumerate()
-        .map(|(transaction, t)| Executed {
+        .map(|t| Executed {
             session: t.session.clone(),
-            transaction,
             autocommit: t.autocommit,
             how: t.how,
             steps: Vec::new(),
@@ -100,6 +96,18 @@ pub fn executed(history: &History) -> Vec<Executed> {
                     && !failed_by_others(what)
                 {
                     all[t].steps.push(step);
+                } else if belongs.is_none() && is_execute(&history.steps[step].sql) {
+                    let failed = what.error().is_some();
+                    let how = if failed { TxEnd::Aborted } else { TxEnd::Committed };
+                    all.push(Executed {
+                        session: event.session.clone(),
+                        autocommit: true,
+                        how,
+                        steps: vec![step],
+                        undone: Vec::new(),
+                        moment: sent,
+                        ended_at: at,
+                    });
                 }
                 if what.error().is_none() {
                     let back_to = mine.heed(&history.steps[step].sql, step);
@@ -115,6 +123,12 @@ pub fn executed(history: &History) -> Vec<Executed> {
     }
     all.sort_by_key(|t| t.ended_at);
     all
+}
+
+/// EXECUTE by itself is a transaction of its own, whatever it executes; the
+/// history does not know what that is and has none.
+fn is_execute(text: &str) -> bool {
+    sql::outer_words(text).first().is_some_and(|(_, word)| word.eq_ignore_ascii_case("execute"))
 }
 
 /// The savepoints of a session. MySQL takes one before its transaction has

@@ -407,3 +407,15 @@ fn a_deadlock_of_the_first_statement_without_autocommit_leaves_the_verdict_open(
     assert!(judged("set autocommit = 0"));
     assert!(!judged("set names utf8"));
 }
+
+#[test]
+fn execute_by_itself_is_replayed_after_its_prepare() {
+    let case = case_of("s1> prepare p from 'delete from t';\ns2> delete from t;\ns1> execute p;\n");
+    let history = history_of(&case, &[], answered);
+    let run = Concurrent::new(&case, &history, false);
+    let replay = serial_transactions(&run, &run.committed(), false);
+    assert_eq!(
+        sql_of(&replay),
+        ["s2> delete from t", "s1> prepare p from 'delete from t'", "s1> execute p"]
+    );
+}
