@@ -167,6 +167,18 @@ pub fn same_multiset(a: &[Row], b: &[Row]) -> bool {
         && sorted(a).iter().zip(&sorted(b)).all(|(x, y)| compare_rows(x, y) == Ordering::Equal)
 }
 
+/// The rows of `a` that are not in `b`, or not as often.
+pub fn rows_without(a: &[Row], b: &[Row]) -> Vec<Row> {
+    let mut left: Vec<&Row> = b.iter().collect();
+    a.iter()
+        .filter(|row| {
+            let same = left.iter().position(|x| compare_rows(x, row) == Ordering::Equal);
+            same.map(|i| left.swap_remove(i)).is_none()
+        })
+        .cloned()
+        .collect()
+}
+
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -9,7 +9,7 @@
 //! level that makes the promise is a bug there, and is reported there.
 
 use crate::bed::{Bed, BedError, Ground};
-use crate::check::{Checked, check, levels_of};
+use crate::check::{Checked, check, commit_ordered, levels_of};
 use crate::confirm::Rate;
 use crate::snapshot;
 use isolde_core::generate::Plan;
@@ -282,9 +282,7 @@ pub fn explaining_order(
     case: &Case,
     checked: &Checked,
 ) -> Result<Option<String>, BedError> {
-    let profile = bed.runner.engine.profile();
-    let commit_ordered =
-        levels_of(case, profile).iter().all(|l| profile.commit_ordered.contains(l));
+    let commit_ordered = commit_ordered(case, bed.runner.engine.profile());
     let run = Concurrent::new(case, &checked.concurrent, commit_ordered);
     for order in other_orders(&run, false, ORDERS) {
         let names: Vec<&str> = order.iter().map(|t| t.session.as_str()).collect();

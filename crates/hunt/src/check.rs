@@ -43,15 +43,18 @@ pub fn levels_of(case: &Case, profile: &Profile) -> Vec<Level> {
     levels
 }
 
+/// Whether all levels of a case take effect in the order of commits.
+pub fn commit_ordered(case: &Case, profile: &Profile) -> bool {
+    levels_of(case, profile).iter().all(|l| profile.commit_ordered.contains(l))
+}
+
 pub fn check(
     bed: &mut Bed,
     ground: &Ground,
     case: &Case,
     oracles: &[&'static dyn Oracle],
 ) -> Result<Checked, BedError> {
-    let profile = bed.runner.engine.profile();
-    let commit_ordered =
-        levels_of(case, profile).iter().all(|l| profile.commit_ordered.contains(l));
+    let commit_ordered = commit_ordered(case, bed.runner.engine.profile());
     let concurrent = bed.run(ground, case)?;
     let run = Concurrent::new(case, &concurrent, commit_ordered);
     let (mut replays, mut violations) = judge(bed, ground, &run, oracles)?;

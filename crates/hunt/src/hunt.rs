@@ -40,8 +40,6 @@ pub struct Hunt<'a> {
     /// An engine for a worker; the first is already open.
     pub open: &'a (dyn Fn() -> EngineResult<Box<dyn Engine>> + Sync),
     pub interrupted: fn() -> bool,
-    /// Ends the hunt at the first finding of cause bug or undecided.
-    pub stop_at_first: bool,
 }
 
 /// What people watch while it runs.
@@ -268,9 +266,6 @@ impl Ctx<'_> {
             return Ok(());
         }
         self.folder.write(&evidence)?;
-        if self.hunt.stop_at_first && finding.cause.label != Label::Documented {
-            self.ended.store(true, Ordering::Relaxed);
-        }
         let mut news = self.watch.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         news.push(finding);
         Ok(())

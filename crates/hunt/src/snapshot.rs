@@ -8,7 +8,7 @@
 use crate::bed::{Bed, BedError, Ground};
 use isolde_core::generate::Plan;
 use isolde_core::oracle::{Concurrent, Executed, serial_transactions, write_differences};
-use isolde_core::value::{Row, compare_rows, same_multiset};
+use isolde_core::value::{Row, compare_rows, rows_without, same_multiset};
 use isolde_core::{Case, History};
 use std::cmp::Ordering;
 
@@ -84,8 +84,8 @@ fn alone(
     let pairs = || snapshot.iter().zip(&after);
     Ok(Some(Change {
         ended_at: transaction.ended_at,
-        removed: pairs().map(|(before, after)| without(before, after)).collect(),
-        added: pairs().map(|(before, after)| without(after, before)).collect(),
+        removed: pairs().map(|(before, after)| rows_without(before, after)).collect(),
+        added: pairs().map(|(before, after)| rows_without(after, before)).collect(),
     }))
 }
 
@@ -100,18 +100,6 @@ fn apply(mut tables: Tables, change: &Change) -> Option<Tables> {
         rows.extend(change.added[place].iter().cloned());
     }
     Some(tables)
-}
-
-fn without(rows: &[Row], others: &[Row]) -> Vec<Row> {
-    let mut left: Vec<&Row> = others.iter().collect();
-    let mut only = Vec::new();
-    for row in rows {
-        match left.iter().position(|r| compare_rows(r, row) == Ordering::Equal) {
-            Some(at) => drop(left.swap_remove(at)),
-            None => only.push(row.clone()),
-        }
-    }
-    only
 }
 
 fn rows_of(history: &History) -> Tables {
@@ -146,6 +134,6 @@ mod tests {
 
     #[test]
     fn what_is_only_on_one_side_is_counted_row_by_row() {
-        assert_eq!(without(&table(&[1, 1, 2])[0], &table(&[1, 3])[0]), table(&[1, 2])[0]);
+        assert_eq!(rows_without(&table(&[1, 1, 2])[0], &table(&[1, 3])[0]), table(&[1, 2])[0]);
     }
 }

@@ -155,7 +155,7 @@ pub fn junit(runs: &[TargetRun]) -> String {
 }
 
 /// XML has no way to write most control characters; they become blanks.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {

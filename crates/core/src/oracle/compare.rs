@@ -5,9 +5,8 @@ use super::{Concurrent, Replay};
 use crate::history::{FinalRows, History, What};
 use crate::sql::{self, Kind};
 use crate::transcript::reply_text;
-use crate::value::{Row, compare_rows, same_multiset};
+use crate::value::{Row, rows_without, same_multiset};
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -70,21 +69,9 @@ fn final_difference(ours: &FinalRows, theirs: &FinalRows) -> Option<Difference> 
         columns: ours.columns.clone(),
         concurrent: ours.rows.clone(),
         serial: theirs.rows.clone(),
-        only_concurrent: without(&ours.rows, &theirs.rows),
-        only_serial: without(&theirs.rows, &ours.rows),
+        only_concurrent: rows_without(&ours.rows, &theirs.rows),
+        only_serial: rows_without(&theirs.rows, &ours.rows),
     })
-}
-
-/// The rows of `a` that are not in `b`, or not as often.
-fn without(a: &[Row], b: &[Row]) -> Vec<Row> {
-    let mut left: Vec<&Row> = b.iter().collect();
-    a.iter()
-        .filter(|row| {
-            let same = left.iter().position(|x| compare_rows(x, row) == Ordering::Equal);
-            same.map(|i| left.swap_remove(i)).is_none()
-        })
-        .cloned()
-        .collect()
 }
 
 /// What each write of the replay did here and there.

@@ -21,27 +21,10 @@ pub fn at_level(case: &Case, level: Level) -> Case {
 /// Every statement that stands alone gets BEGIN and COMMIT. None when none
 /// does.
 pub fn in_transactions(case: &Case) -> Option<Case> {
-    let mut changed = case.clone();
-    changed.steps.clear();
-    let mut inside: Vec<&str> = Vec::new();
-    for step in &case.steps {
-        match step.kind() {
-            Kind::Begin => inside.push(&step.session),
-            Kind::Commit | Kind::Rollback => inside.retain(|s| *s != step.session),
-            Kind::Select | Kind::Write if !inside.contains(&step.session.as_str()) => {
-                let with = |sql: &str| Step { sql: sql.into(), notes: Vec::new(), ..step.clone() };
-                changed.steps.extend([with("begin"), step.clone(), with("commit")]);
-                continue;
-            }
-            // SET autocommit = 0 opens a transaction without BEGIN.
-            Kind::Other if step.sql.to_ascii_lowercase().contains("autocommit") => {
-                inside.push(&step.session);
-            }
-            _ => {}
-        }
-        changed.steps.push(step.clone());
-    }
-    (changed.steps.len() > case.steps.len()).then_some(changed)
+    rewritten(case, |step, inside| {
+        let alone = !inside && matches!(step.kind(), Kind::Select | Kind::Write);
+        alone.then(|| vec!["begin".into(), step.sql.clone(), "commit".into()])
+    })
 }
 
 /// Every UPDATE and DELETE of one table comes after a locking read with the
@@ -49,37 +32,44 @@ pub fn in_transactions(case: &Case) -> Option<Case> {
 /// committed. One that stood alone gets a transaction for it. None when there
 /// is no such statement.
 pub fn with_locking_reads(case: &Case) -> Option<Case> {
+    rewritten(case, |step, inside| {
+        let read = locking_read(&step.sql).filter(|_| step.kind() == Kind::Write)?;
+        let pair = vec![read, step.sql.clone()];
+        Some(if inside {
+            pair
+        } else {
+            [vec!["begin".into()], pair, vec!["commit".into()]].concat()
+        })
+    })
+}
+
+/// The case with some steps replaced by others of the same session; `change`
+/// is told whether a step stands inside of a transaction. None when nothing
+/// changed.
+fn rewritten(case: &Case, change: impl Fn(&Step, bool) -> Option<Vec<String>>) -> Option<Case> {
     let mut changed = case.clone();
     changed.steps.clear();
     let mut inside: Vec<&str> = Vec::new();
     for step in &case.steps {
-        let mut push = |sql: &str| {
-            let (session, sql) = (step.session.clone(), sql.to_string());
-            let line = Line::default();
-            changed.steps.push(Step { session, level: None, sql, notes: Vec::new(), line });
-        };
         match step.kind() {
             Kind::Begin => inside.push(&step.session),
             Kind::Commit | Kind::Rollback => inside.retain(|s| *s != step.session),
-            Kind::Write => {
-                if let Some(read) = locking_read(&step.sql) {
-                    let alone = !inside.contains(&step.session.as_str());
-                    let all: &[&str] = if alone {
-                        &["begin", &read, &step.sql, "commit"]
-                    } else {
-                        &[&read, &step.sql]
-                    };
-                    all.iter().for_each(|sql| push(sql));
-                    continue;
-                }
-            }
             // SET autocommit = 0 opens a transaction without BEGIN.
             Kind::Other if step.sql.to_ascii_lowercase().contains("autocommit") => {
                 inside.push(&step.session);
             }
             _ => {}
         }
-        changed.steps.push(step.clone());
+        match change(step, inside.contains(&step.session.as_str())) {
+            Some(statements) => changed.steps.extend(statements.into_iter().map(|sql| Step {
+                session: step.session.clone(),
+                level: None,
+                sql,
+                notes: Vec::new(),
+                line: Line::default(),
+            })),
+            None => changed.steps.push(step.clone()),
+        }
     }
     (changed.steps.len() > case.steps.len()).then_some(changed)
 }

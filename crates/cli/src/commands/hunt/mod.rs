@@ -70,7 +70,6 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
         all: args.all,
         open: &open,
         interrupted: interrupt::asked,
-        stop_at_first: false,
     };
     show::beginning(context, &hunt, &folder);
     let watch = Watch::default();

@@ -1,6 +1,7 @@
 //! What people see of a hunt: how it goes, what it found, what to try next.
 
 use super::super::Context;
+use super::super::test_report::escape;
 use crate::console::Style;
 use crate::hunt_args::HuntArgs;
 use isolde_engines::install;
@@ -181,9 +182,6 @@ fn next_steps(context: &Context<'_>, args: &HuntArgs) {
 
 /// One test a finding, and one for the hunt itself.
 pub fn junit(summary: &Summary, findings: &[Finding]) -> String {
-    let escape = |text: &str| {
-        text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-    };
     let bugs = findings.iter().filter(|f| f.cause.label == Label::Bug).count();
     let name = escape(&format!("hunt {} seed {}", summary.identity.target, summary.identity.seed));
     let mut out = format!(
