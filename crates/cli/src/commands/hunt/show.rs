@@ -81,8 +81,9 @@ fn progress_line(watch: &Watch, elapsed: Duration) -> String {
     let share = |part: u64, whole: u64| 100.0 * part as f64 / (whole.max(1)) as f64;
     let cases = get(&watch.cases);
     format!(
-        "{cases} cases, {:.0} a second; {:.0}% of statements waited, {:.0}% of transactions \
-         aborted; {} bug, {} undecided, {} documented",
+        // Short enough for the line that is cut at a hundred characters.
+        "{cases} cases, {:.0} a second; {:.0}% waited, {:.0}% aborted; {} bug, {} undecided, {} \
+         documented",
         cases as f64 / elapsed.as_secs_f64().max(0.001),
         share(get(&watch.waited), get(&watch.statements)),
         share(get(&watch.aborted), get(&watch.transactions)),
