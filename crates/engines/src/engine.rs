@@ -99,6 +99,9 @@ pub enum EngineError {
     /// The server went away while it was in use.
     #[error("the server is gone: {0}")]
     Lost(String),
+    /// The server is there and does not answer.
+    #[error("the server hangs: {0}")]
+    Hangs(String),
     /// The target refuses something that Isolde needs.
     #[error("{0}")]
     Refused(String),

@@ -17,6 +17,8 @@ pub mod driver_programs;
 pub mod engine;
 pub mod fault;
 pub mod fetch;
+#[cfg(test)]
+mod hostile_peer;
 mod innodb;
 pub mod install;
 pub mod interactive;

@@ -8,7 +8,7 @@
 
 use crate::engine::{EngineError, EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
 use crate::pg_wire::connect_tcp;
-use crate::poll::wait_readable;
+use crate::poll::{LOGIN_LIMIT, await_login, check_length, not_logged_in, wait_readable};
 use isolde_core::history::{DbError, ErrorEffect};
 use isolde_core::{Profile, Value, sql};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
@@ -47,6 +47,8 @@ pub struct MySqlSession {
     result: Option<Outcome>,
     /// Only writes count rows; the packet always has a number.
     counts_rows: bool,
+    /// Bytes that have come since the last statement was sent.
+    received: usize,
     broken: Option<String>,
     pub server_version: String,
 }
@@ -95,9 +97,8 @@ impl Context for LoginContext<'_> {
 impl MySqlSession {
     pub fn connect(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<MySqlSession> {
         let place = format!("{}:{}", login.host, login.port);
-        let unreachable =
-            |e: &dyn std::fmt::Display| EngineError::Unreachable(format!("{place}: {e}"));
-        let stream = connect_tcp(login.host, login.port).map_err(|e| unreachable(&e))?;
+        let stream = connect_tcp(login.host, login.port)
+            .map_err(|e| EngineError::Unreachable(format!("{place}: {e}")))?;
         let mut session = MySqlSession {
             stream,
             incoming: Vec::with_capacity(8192),
@@ -108,15 +109,17 @@ impl MySqlSession {
             expects: Expects::Header,
             result: None,
             counts_rows: false,
+            received: 0,
             broken: None,
             server_version: String::new(),
         };
-        session.log_in(login).map_err(|e| unreachable(&e))?;
+        session.log_in(login).map_err(|e| not_logged_in(&place, &e))?;
         Ok(session)
     }
 
     fn log_in(&mut self, login: &Login<'_>) -> io::Result<()> {
-        let first = self.read_packet_blocking()?;
+        let deadline = Instant::now() + LOGIN_LIMIT;
+        let first = self.read_login_packet(deadline)?;
         if first.first() == Some(&0xff) {
             return Err(io::Error::other(self.error(&first).to_string()));
         }
@@ -151,7 +154,7 @@ impl MySqlSession {
         let mut payload = Vec::new();
         response.serialize(&mut payload);
         self.write_packet(&payload)?;
-        self.finish_login(password, nonce, &mut procedure)
+        self.finish_login(password, nonce, &mut procedure, deadline)
     }
 
     fn finish_login(
@@ -159,10 +162,11 @@ impl MySqlSession {
         password: &[u8],
         mut nonce: Vec<u8>,
         procedure: &mut AuthProc,
+        deadline: Instant,
     ) -> io::Result<()> {
         let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("login: {e}"));
         loop {
-            let packet = self.read_packet_blocking()?;
+            let packet = self.read_login_packet(deadline)?;
             let answer = match packet.first() {
                 Some(0x00) => return Ok(()),
                 Some(0xff) => return Err(io::Error::other(self.error(&packet).to_string())),
@@ -223,17 +227,20 @@ impl MySqlSession {
                 "the server closed the connection",
             )),
             n => {
+                self.received += n;
+                check_length(self.received)?;
                 self.incoming.extend_from_slice(&chunk[..n]);
                 Ok(())
             }
         }
     }
 
-    fn read_packet_blocking(&mut self) -> io::Result<Vec<u8>> {
+    fn read_login_packet(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
         loop {
             if let Some(packet) = self.next_packet() {
                 return Ok(packet);
             }
+            await_login(&self.stream, deadline)?;
             self.read_some()?;
         }
     }
@@ -299,7 +306,8 @@ impl MySqlSession {
                 Ok(None)
             }
             Expects::Header => {
-                let left = length_encoded(&mut &packet[..]).unwrap_or(0);
+                let left = length_encoded(&mut &packet[..]).filter(|n| *n > 0);
+                let left = left.ok_or_else(|| io::Error::other("a result without columns"))?;
                 self.expects = Expects::Columns { left, columns: Vec::new() };
                 Ok(None)
             }
@@ -390,6 +398,7 @@ impl Session for MySqlSession {
 
     fn start(&mut self, sql: &str) {
         self.result = None;
+        self.received = 0;
         self.counts_rows = sql::kind(sql) == sql::Kind::Write;
         self.expects = Expects::Header;
         if let Err(error) = self.write_command(COM_QUERY, sql.as_bytes()) {
@@ -399,10 +408,13 @@ impl Session for MySqlSession {
 
     fn reply(&mut self, patience: Duration) -> Option<Reply> {
         let deadline = Instant::now() + patience;
+        let mut looked = false;
         loop {
             match self.take_packets() {
                 Ok(Some(reply)) => return Some(reply),
-                Ok(None) => {}
+                // A server that sends without end does not get more time.
+                Ok(None) if looked && Instant::now() >= deadline => return None,
+                Ok(None) => looked = true,
                 Err(error) => return Some(self.lost(&error.to_string())),
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -493,3 +505,6 @@ fn value(column: &Column, bytes: &[u8]) -> Value {
         _ => Value::Text(text()),
     }
 }
+
+#[cfg(test)]
+mod tests;

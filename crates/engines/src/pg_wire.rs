@@ -6,7 +6,7 @@
 //! waits. Replies are polled for, so no thread is needed.
 
 use crate::engine::{EngineError, EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
-use crate::poll::wait_readable;
+use crate::poll::{LOGIN_LIMIT, await_login, check_length, not_logged_in, wait_readable};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use isolde_core::history::{DbError, ErrorClass};
@@ -40,6 +40,8 @@ pub struct PgSession {
     /// for a deadlock (log_lock_waits, sent to the client).
     pub tells_waits: bool,
     waits: bool,
+    /// Bytes that have come since the last statement was sent.
+    received: usize,
     broken: Option<String>,
 }
 
@@ -57,9 +59,8 @@ struct Partial {
 impl PgSession {
     pub fn connect(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<PgSession> {
         let place = format!("{}:{}", login.host, login.port);
-        let unreachable =
-            |e: &dyn std::fmt::Display| EngineError::Unreachable(format!("{place}: {e}"));
-        let stream = connect_tcp(login.host, login.port).map_err(|e| unreachable(&e))?;
+        let stream = connect_tcp(login.host, login.port)
+            .map_err(|e| EngineError::Unreachable(format!("{place}: {e}")))?;
         let mut session = PgSession {
             stream,
             incoming: BytesMut::with_capacity(8192),
@@ -68,9 +69,10 @@ impl PgSession {
             partial: Partial::default(),
             tells_waits: false,
             waits: false,
+            received: 0,
             broken: None,
         };
-        session.log_in(login).map_err(|e| unreachable(&e))?;
+        session.log_in(login).map_err(|e| not_logged_in(&place, &e))?;
         Ok(session)
     }
 
@@ -88,8 +90,9 @@ impl PgSession {
         self.write(|out| frontend::startup_message(parameters, out))?;
         let password = login.password.unwrap_or("").as_bytes();
         let mut scram: Option<sasl::ScramSha256> = None;
+        let deadline = Instant::now() + LOGIN_LIMIT;
         loop {
-            match self.read_message()? {
+            match self.read_message(deadline)? {
                 Message::AuthenticationOk => {}
                 Message::AuthenticationCleartextPassword => {
                     self.write(|out| frontend::password_message(password, out))?;
@@ -132,6 +135,11 @@ impl PgSession {
     /// The next message that has arrived in full. For those who read the
     /// protocol themselves instead of waiting for a [`Reply`].
     pub(crate) fn next_message(&mut self) -> io::Result<Option<Message>> {
+        // The codec makes room for as much as a message says that it has.
+        if let Some(length) = self.incoming.get(1..5) {
+            let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
+            check_length(length as usize)?;
+        }
         Message::parse(&mut self.incoming)
     }
 
@@ -155,12 +163,13 @@ impl PgSession {
         self.stream.write_all(&out)
     }
 
-    /// The next message, waiting for it without end: for logging in only.
-    fn read_message(&mut self) -> io::Result<Message> {
+    /// The next message while we log in.
+    fn read_message(&mut self, deadline: Instant) -> io::Result<Message> {
         loop {
-            if let Some(message) = Message::parse(&mut self.incoming)? {
+            if let Some(message) = self.next_message()? {
                 return Ok(message);
             }
+            await_login(&self.stream, deadline)?;
             self.read_some()?;
         }
     }
@@ -173,6 +182,8 @@ impl PgSession {
                 "the server closed the connection",
             )),
             n => {
+                self.received += n;
+                check_length(self.received)?;
                 self.incoming.extend_from_slice(&chunk[..n]);
                 Ok(())
             }
@@ -180,7 +191,7 @@ impl PgSession {
     }
 
     fn take_messages(&mut self) -> io::Result<Option<Reply>> {
-        while let Some(message) = Message::parse(&mut self.incoming)? {
+        while let Some(message) = self.next_message()? {
             if let Some(reply) = self.take(message)? {
                 return Ok(Some(reply));
             }
@@ -299,6 +310,7 @@ impl Session for PgSession {
 
     fn start(&mut self, sql: &str) {
         self.waits = false;
+        self.received = 0;
         if let Err(error) = self.write(|out| frontend::query(sql, out)) {
             self.broken = Some(error.to_string());
         }
@@ -306,10 +318,13 @@ impl Session for PgSession {
 
     fn reply(&mut self, patience: Duration) -> Option<Reply> {
         let deadline = Instant::now() + patience;
+        let mut looked = false;
         loop {
             match self.take_messages() {
                 Ok(Some(reply)) => return Some(reply),
-                Ok(None) => {}
+                // A server that sends without end does not get more time.
+                Ok(None) if looked && Instant::now() >= deadline => return None,
+                Ok(None) => looked = true,
                 Err(error) => return Some(self.lost(error.to_string())),
             }
             // What was written before the connection broke may still be read.
@@ -350,9 +365,11 @@ impl Drop for PgSession {
 pub fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, Duration::from_secs(10)) {
+        match TcpStream::connect_timeout(&address, LOGIN_LIMIT) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
+                // A server that stands still stops reading, too.
+                stream.set_write_timeout(Some(LOGIN_LIMIT))?;
                 return Ok(stream);
             }
             Err(error) => last = error,
@@ -388,3 +405,6 @@ fn value(oid: u32, text: &str) -> Value {
         _ => Value::Text(text.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;
