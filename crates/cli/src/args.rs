@@ -94,12 +94,17 @@ pub enum Command {
         level: Vec<String>,
     },
     /// Run case files and show what happened, step by step and level by level.
+    ///
+    /// The case of a finding is judged again as its hunt did, against serial runs
+    /// of the same statements: `still happens` (exit code 1) or `gone` (0).
     #[command(after_help = TARGETS)]
     Replay {
+        /// The case files; of a finding the one in its folder.
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
-        /// Where to run them.
-        #[arg(long, value_name = "TARGET", default_value = "sqlite", num_args = 1..)]
+        /// Where to run them. Without it the hunt's target for a finding, else
+        /// the first of a case's engines that is here, else SQLite.
+        #[arg(long, value_name = "TARGET", num_args = 1..)]
         on: Vec<String>,
         /// Levels to run at: `all`, or names. Without it the case's own level,
         /// else the target's default.

@@ -28,6 +28,17 @@ impl Ground {
             changes_schema: plan.changes_schema(),
         }
     }
+
+    /// What a case from a file starts from: its setup, anew for each run,
+    /// since nothing says how to bring its rows back.
+    pub fn of_case(case: &Case, engine: &str, version: &str) -> Ground {
+        let setup = case.setup_for(engine, version);
+        Ground {
+            create: setup.iter().map(|s| s.sql.clone()).collect(),
+            reset: Vec::new(),
+            changes_schema: true,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +100,9 @@ impl Bed {
     }
 
     fn batch(&mut self, statements: &[String]) -> Result<(), BedError> {
+        if statements.is_empty() {
+            return Ok(());
+        }
         match self.runner.engine.batch(statements) {
             Ok(Outcome::Error(error)) => {
                 self.made = None;

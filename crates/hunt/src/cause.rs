@@ -79,16 +79,17 @@ impl Cause {
     }
 }
 
-/// Finds the cause of what `checked` violates.
+/// Finds the cause of what `checked` violates. Without a plan (the case comes
+/// from a file) nobody can predict what snapshots give.
 pub fn find(
     bed: &mut Bed,
-    plan: &Plan,
+    ground: &Ground,
+    plan: Option<&Plan>,
     case: &Case,
     checked: &Checked,
     oracles: &[&'static dyn Oracle],
     rate: Rate,
 ) -> Result<Cause, BedError> {
-    let ground = &Ground::of(plan);
     if checked.violates("crash").is_some() {
         let text = "the engine died or reported that it is broken inside";
         return Ok(Cause::new(Label::Bug, vec![text.into()]));
@@ -163,7 +164,7 @@ enum Trial {
 /// What a counterfactual is made from.
 struct Looking<'a> {
     bed: &'a mut Bed,
-    plan: &'a Plan,
+    plan: Option<&'a Plan>,
     ground: &'a Ground,
     case: &'a Case,
     checked: &'a Checked,
@@ -198,6 +199,7 @@ impl Looking<'_> {
                 });
             }
             Counterfactual::Snapshots => {
+                let Some(plan) = plan else { return Ok(Trial::NotApplicable) };
                 let predicted = snapshot::explains(bed, plan, case, &checked.concurrent)?;
                 return Ok(if predicted {
                     Trial::Removed(

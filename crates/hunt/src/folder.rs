@@ -6,7 +6,6 @@
 
 use crate::finding::{Evidence, Finding};
 use crate::summary::Summary;
-use isolde_core::Case;
 use isolde_core::case;
 use isolde_core::transcript::transcript;
 use std::fs::{self, File, OpenOptions};
@@ -94,7 +93,7 @@ impl Folder {
         };
         put("original.case", &case::format(&evidence.original))?;
         put("case.case", &case::format(&evidence.case))?;
-        put("script.sql", &script_of(&evidence.case))?;
+        put("script.sql", &crate::script::script(evidence))?;
         put("schedule.txt", &transcript(&evidence.concurrent))?;
         put("concurrent.json", &json(&evidence.concurrent))?;
         for (name, history) in &evidence.serial {
@@ -162,18 +161,6 @@ impl Folder {
         let current = self.path.join("current");
         fs::create_dir_all(&current).map_err(|e| format!("{}: {e}", current.display()))
     }
-}
-
-/// For the engine's own client. Where no SQL sets a level, the script does
-/// without one.
-fn script_of(case: &Case) -> String {
-    let plain = || {
-        let mut plain = case.clone();
-        plain.level = None;
-        plain.session_levels.clear();
-        isolde_core::script::write_sql(&plain)
-    };
-    isolde_core::script::write_sql(case).or_else(|_| plain()).unwrap_or_default()
 }
 
 /// A last line without its end was torn by a kill: it is left out.

@@ -73,11 +73,11 @@ impl Hunter<'_> {
                 tally.not_confirmed += 1;
                 return Ok(nothing);
             }
-            let cause = cause::find(&mut self.bed, plan, &case, &checked, self.oracles, rate)?;
+            let cause = self.cause(&ground, plan, &case, &checked, rate)?;
             let found = self.evidence(plan, &case, &case, checked, cause, rate, None);
             return Ok(self.report(found, tally));
         };
-        let cause = cause::find(&mut self.bed, plan, &case, &checked, self.oracles, rate)?;
+        let cause = self.cause(&ground, plan, &case, &checked, rate)?;
         if let Some(level) = cause.bug_at
             && let Some(found) = self.at_stronger_level(plan, level, rate)?
         {
@@ -102,11 +102,22 @@ impl Hunter<'_> {
         if checked.consistent() {
             return Ok(None);
         }
-        let cause = cause::find(&mut self.bed, &plan, &case, &checked, self.oracles, rate)?;
+        let cause = self.cause(&ground, &plan, &case, &checked, rate)?;
         if cause.label != Label::Bug {
             return Ok(None);
         }
         self.settled(&plan, case, checked, cause, rate).map(Some)
+    }
+
+    fn cause(
+        &mut self,
+        ground: &Ground,
+        plan: &Plan,
+        case: &Case,
+        checked: &Checked,
+        rate: Rate,
+    ) -> Result<Cause, BedError> {
+        cause::find(&mut self.bed, ground, Some(plan), case, checked, self.oracles, rate)
     }
 
     /// Reduces what is worth it and puts the evidence together.
@@ -128,12 +139,11 @@ impl Hunter<'_> {
         Ok(match reduced {
             Some(reduced) => {
                 let small = reduced.plan.to_case();
-                let cause = cause::find(
-                    &mut self.bed,
+                let cause = self.cause(
+                    &Ground::of(&reduced.plan),
                     &reduced.plan,
                     &small,
                     &reduced.checked,
-                    self.oracles,
                     rate,
                 )?;
                 let reduction = Reduction {

@@ -11,6 +11,7 @@
 //! owns an engine with its tables ([`bed::Bed`]) and examines one case after
 //! the other. Nothing here talks to people: they look at [`hunt::Watch`].
 
+pub mod again;
 pub mod bed;
 pub mod cause;
 pub mod check;
@@ -24,6 +25,7 @@ pub mod known;
 pub mod merge;
 pub mod reduce;
 pub mod report;
+mod script;
 pub mod snapshot;
 pub mod summary;
 pub mod tally;

@@ -95,8 +95,15 @@ impl Search<'_, '_> {
         if !same_violation(self.goal.violations, &checked.violations) {
             return Ok(None);
         }
-        let cause =
-            cause::find(self.bed, plan, &case, &checked, self.goal.oracles, self.goal.rate)?;
+        let cause = cause::find(
+            self.bed,
+            &ground,
+            Some(plan),
+            &case,
+            &checked,
+            self.goal.oracles,
+            self.goal.rate,
+        )?;
         Ok((cause.label == self.goal.label).then_some(checked))
     }
 }

@@ -10,6 +10,8 @@ mod matrix;
 mod merge;
 mod repl;
 mod replay;
+mod replay_finding;
+mod replay_target;
 mod report;
 mod server;
 mod servers;

@@ -1,5 +1,7 @@
 //! `isolde replay`: case files on targets and levels, side by side.
 
+use super::replay_finding::{self, Verdict};
+use super::replay_target::own_target;
 use super::{Context, Levels, Outcome, parse_levels, read_file};
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
@@ -11,14 +13,55 @@ use isolde_core::value::show_rows;
 use isolde_core::{History, Level};
 use isolde_engines::runner::Runner;
 use isolde_engines::target::Target;
+use isolde_hunt::again::{self, Seen};
+use isolde_hunt::bed::Bed;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+
+/// A case, with what a hunt wrote beside it if it is a finding's.
+struct Given {
+    case: Case,
+    seen: Option<Seen>,
+}
+
+/// What runs on one engine, one after the other: findings, which are judged
+/// as their hunt did, or other cases.
+struct Job<'a> {
+    target: Target,
+    cases: Vec<&'a Given>,
+    /// What else the cases must have in common.
+    key: String,
+    /// The target is the case's own and not the command line's.
+    at_home: bool,
+}
+
+enum Ready {
+    Plain(Runner),
+    Judged(Bed),
+}
 
 /// One case on one target, at each level.
 struct Played {
     case: Case,
     target: String,
-    runs: Vec<(History, Vec<Mismatch>)>,
+    runs: Vec<AtLevel>,
+}
+
+struct AtLevel {
+    history: History,
+    unmet: Vec<Mismatch>,
+    /// Of a finding: whether it still happens.
+    verdict: Option<Verdict>,
+}
+
+impl AtLevel {
+    fn code(&self) -> ExitCode {
+        let judged = self.verdict.as_ref().map_or(ExitCode::Fine, |v| v.code);
+        match self.unmet.is_empty() && !self.history.lost_server() {
+            true => judged,
+            false => judged.worse(ExitCode::Violation),
+        }
+    }
 }
 
 pub fn run(
@@ -29,30 +72,29 @@ pub fn run(
     out: Option<&Path>,
 ) -> Outcome {
     let levels = parse_levels(levels)?;
-    let targets: Result<Vec<Target>, _> = targets.iter().map(|t| context.parse_target(t)).collect();
-    let targets = targets?;
-    let (cases, mut worst) = read_cases(context, files)?;
+    let named: Result<Vec<Target>, _> = targets.iter().map(|t| context.parse_target(t)).collect();
+    let (given, mut worst) = read_cases(context, files)?;
     let mut all = Vec::new();
-    for target in &targets {
-        let mut runner = match context.open(target) {
-            Ok(runner) => runner,
+    for job in jobs(context, &given, &named?)? {
+        let mut ready = match open(context, &job) {
+            Ok(ready) => ready,
             Err(failure) => {
-                context.console.error(&format!("{target}: {}", failure.message));
+                context.console.error(&format!("{}: {}", job.target, failure.message));
                 worst = worst.worse(failure.code);
                 continue;
             }
         };
-        for case in &cases {
-            let mut own = match own_server(context, target, case) {
-                Ok(own) => own,
+        for given in &job.cases {
+            let mut own = match own_server(context, &job.target, &given.case) {
+                Ok(own) => own.map(Ready::Plain),
                 Err(failure) => {
-                    context.console.error(&format!("{}: {}", case.id, failure.message));
+                    context.console.error(&format!("{}: {}", given.case.id, failure.message));
                     worst = worst.worse(failure.code);
                     continue;
                 }
             };
-            let runner = own.as_mut().unwrap_or(&mut runner);
-            let (played, code) = play(context, runner, target, case, levels.as_ref());
+            let ready = own.as_mut().unwrap_or(&mut ready);
+            let (played, code) = play(context, ready, &job.target, given, levels.as_ref());
             worst = worst.worse(code);
             if played.runs.is_empty() {
                 continue;
@@ -77,6 +119,49 @@ pub fn run(
     Ok(worst)
 }
 
+/// Every target that was named with every case; without names each case where
+/// it is at home, those of one home together.
+fn jobs<'a>(
+    context: &Context<'_>,
+    given: &'a [Given],
+    named: &[Target],
+) -> Result<Vec<Job<'a>>, Failure> {
+    let mut jobs: Vec<Job<'a>> = Vec::new();
+    for target in named {
+        for judged in [false, true] {
+            let cases: Vec<&Given> = given.iter().filter(|g| g.seen.is_some() == judged).collect();
+            if !cases.is_empty() {
+                let target = target.clone();
+                jobs.push(Job { target, cases, key: String::new(), at_home: false });
+            }
+        }
+    }
+    if !named.is_empty() {
+        return Ok(jobs);
+    }
+    for given in given {
+        let seen = given.seen.as_ref();
+        let target = context.parse_target(&own_target(context, &given.case, seen))?;
+        let key = seen.map_or(String::new(), |s| format!("{} {:?}", s.finding.seed, s.fault));
+        match jobs.iter_mut().find(|job| job.target == target && job.key == key) {
+            Some(job) => job.cases.push(given),
+            None => jobs.push(Job { target, cases: vec![given], key, at_home: true }),
+        }
+    }
+    Ok(jobs)
+}
+
+fn open(context: &Context<'_>, job: &Job<'_>) -> Result<Ready, Failure> {
+    let runner = context.open(&job.target)?;
+    Ok(match job.cases.first().and_then(|given| given.seen.as_ref()) {
+        None => Ready::Plain(runner),
+        Some(seen) if job.at_home => {
+            Ready::Judged(Bed::new(replay_finding::planted(runner, seen)?))
+        }
+        Some(_) => Ready::Judged(Bed::new(runner)),
+    })
+}
+
 /// The server of a case that needs one with options.
 fn own_server(
     context: &Context<'_>,
@@ -93,7 +178,7 @@ fn own_server(
 }
 
 /// Every file is read before anything runs; one bad file does not hide another.
-fn read_cases(context: &Context<'_>, files: &[PathBuf]) -> Result<(Vec<Case>, ExitCode), Failure> {
+fn read_cases(context: &Context<'_>, files: &[PathBuf]) -> Result<(Vec<Given>, ExitCode), Failure> {
     let mut cases = Vec::new();
     let mut worst = ExitCode::Fine;
     for path in files {
@@ -105,10 +190,13 @@ fn read_cases(context: &Context<'_>, files: &[PathBuf]) -> Result<(Vec<Case>, Ex
                 continue;
             }
         };
-        match case::parse(&text) {
-            Ok(case) => cases.push(case),
+        let parsed = case::parse(&text).map_err(|error| format!("{}: {error}", path.display()));
+        let given =
+            parsed.and_then(|case| again::beside(path, &case).map(|seen| Given { case, seen }));
+        match given {
+            Ok(given) => cases.push(given),
             Err(error) => {
-                context.console.error(&format!("{}: {error}", path.display()));
+                context.console.error(&error);
                 worst = ExitCode::BadInput;
             }
         }
@@ -118,18 +206,23 @@ fn read_cases(context: &Context<'_>, files: &[PathBuf]) -> Result<(Vec<Case>, Ex
 
 fn play(
     context: &Context<'_>,
-    runner: &mut Runner,
+    ready: &mut Ready,
     target: &Target,
-    case: &Case,
+    given: &Given,
     levels: Option<&Levels>,
 ) -> (Played, ExitCode) {
-    let profile = runner.engine.profile();
+    let case = &given.case;
+    let engine = match &*ready {
+        Ready::Plain(runner) => &runner.engine,
+        Ready::Judged(bed) => &bed.runner.engine,
+    };
+    let profile = engine.profile();
     let chosen: Vec<Option<Level>> = match levels {
         Some(Levels::All) => profile.level_names().into_iter().map(Some).collect(),
         Some(Levels::These(levels)) => levels.iter().copied().map(Some).collect(),
         None => vec![Some(case.level.unwrap_or(profile.default_level))],
     };
-    let info = runner.engine.info().clone();
+    let info = engine.info().clone();
     let mut played = Played {
         case: case.clone(),
         target: format!("{} {}", info.engine, info.version),
@@ -143,24 +236,19 @@ fn play(
             played.target,
             meant.join(", ")
         ));
-        return (played, ExitCode::Fine);
+        // Nobody knows whether a finding still happens that was not run.
+        let code = given.seen.as_ref().map_or(ExitCode::Fine, |_| ExitCode::Undecided);
+        return (played, code);
     }
     let mut worst = ExitCode::Fine;
     for level in chosen {
         context.console.progress(&format!("{} on {target}", case.id));
-        match runner.run(case, level) {
-            Ok(history) => {
-                let mismatches = judge::mismatches(case, &history);
-                if !mismatches.is_empty() {
-                    worst = worst.worse(ExitCode::Violation);
-                }
-                if history.lost_server() {
-                    worst = worst.worse(ExitCode::Violation);
-                }
-                played.runs.push((history, mismatches));
+        match play_at(ready, given, level) {
+            Ok(run) => {
+                worst = worst.worse(run.code());
+                played.runs.push(run);
             }
-            Err(error) => {
-                let failure = Failure::from(error);
+            Err(failure) => {
                 context.console.error(&format!("{} on {target}: {}", case.id, failure.message));
                 worst = worst.worse(failure.code);
                 if failure.code == ExitCode::Interrupted || failure.code == ExitCode::Unreachable {
@@ -173,6 +261,18 @@ fn play(
     (played, worst)
 }
 
+fn play_at(ready: &mut Ready, given: &Given, level: Option<Level>) -> Result<AtLevel, Failure> {
+    let (history, verdict) = match (ready, &given.seen) {
+        (Ready::Judged(bed), Some(seen)) => {
+            let (again, verdict) = replay_finding::run_again(bed, &given.case, level, seen)?;
+            (again.checked.concurrent, Some(verdict))
+        }
+        (Ready::Judged(bed), None) => (bed.runner.run(&given.case, level)?, None),
+        (Ready::Plain(runner), _) => (runner.run(&given.case, level)?, None),
+    };
+    Ok(AtLevel { unmet: judge::mismatches(&given.case, &history), history, verdict })
+}
+
 /// The table: a row a step, a column a level; `*` where levels differ.
 fn rows_of(played: &Played) -> Vec<(bool, Vec<String>)> {
     let differs = |cells: &[String]| cells.windows(2).any(|w| w[0] != w[1]);
@@ -180,7 +280,7 @@ fn rows_of(played: &Played) -> Vec<(bool, Vec<String>)> {
     for (i, step) in played.case.steps.iter().enumerate() {
         let level = step.level.map(|l| format!("({})", l.short())).unwrap_or_default();
         let mut row = vec![format!("{}{level}> {};", step.session, step.sql.replace('\n', " "))];
-        let cells: Vec<String> = played.runs.iter().map(|(h, _)| summary(h, i)).collect();
+        let cells: Vec<String> = played.runs.iter().map(|r| summary(&r.history, i)).collect();
         let differ = differs(&cells);
         row.extend(cells);
         rows.push((differ, row));
@@ -189,14 +289,15 @@ fn rows_of(played: &Played) -> Vec<(bool, Vec<String>)> {
         let cells: Vec<String> = played
             .runs
             .iter()
-            .map(|(h, _)| {
-                h.ending(session).map_or("no transaction", judge::ending_name).to_string()
+            .map(|r| {
+                let ending = r.history.ending(session);
+                ending.map_or("no transaction", judge::ending_name).to_string()
             })
             .collect();
         let differ = differs(&cells);
         rows.push((differ, std::iter::once(format!("{session} ended")).chain(cells).collect()));
     }
-    let finals = played.runs.iter().map(|(h, _)| h.final_state.len()).max().unwrap_or(0);
+    let finals = played.runs.iter().map(|r| r.history.final_state.len()).max().unwrap_or(0);
     for i in 0..finals {
         let state = |h: &History| match h.final_state.get(i) {
             Some(f) => {
@@ -205,8 +306,8 @@ fn rows_of(played: &Played) -> Vec<(bool, Vec<String>)> {
             None => "not read".into(),
         };
         let query =
-            played.runs.iter().find_map(|(h, _)| h.final_state.get(i)).map(|f| f.query.clone());
-        let cells: Vec<String> = played.runs.iter().map(|(h, _)| state(h)).collect();
+            played.runs.iter().find_map(|r| r.history.final_state.get(i)).map(|f| f.query.clone());
+        let cells: Vec<String> = played.runs.iter().map(|r| state(&r.history)).collect();
         let differ = differs(&cells);
         let title = format!("finally: {};", query.unwrap_or_default());
         rows.push((differ, std::iter::once(title).chain(cells).collect()));
@@ -224,7 +325,7 @@ fn show(context: &Context<'_>, played: &Played) {
     console.print(&console.paint(Style::Strong, &title));
     let body = rows_of(played);
     let mut rows = vec![vec![String::new(), String::new()]];
-    rows[0].extend(played.runs.iter().map(|(h, _)| level_name(h)));
+    rows[0].extend(played.runs.iter().map(|r| level_name(&r.history)));
     for (differ, cells) in &body {
         let mark = if *differ { "*" } else { "" };
         rows.push(std::iter::once(mark.to_string()).chain(cells.iter().cloned()).collect());
@@ -237,7 +338,7 @@ fn show(context: &Context<'_>, played: &Played) {
         _ if text.contains("waits") => console.paint(Style::Doubt, text),
         _ => text.to_string(),
     }));
-    for (history, mismatches) in &played.runs {
+    for AtLevel { history, unmet, verdict } in &played.runs {
         for error in history.events.iter().filter_map(|e| e.what.error()) {
             console.say(&console.paint(
                 Style::Dim,
@@ -251,7 +352,7 @@ fn show(context: &Context<'_>, played: &Played) {
                 console.print(&console.paint(Style::Dim, &format!("    {line}")));
             }
         }
-        for mismatch in mismatches {
+        for mismatch in unmet {
             let text = format!(
                 "  {}: expected {}, observed {}",
                 level_name(history),
@@ -259,6 +360,9 @@ fn show(context: &Context<'_>, played: &Played) {
                 mismatch.observed
             );
             console.print(&console.paint(Style::Bad, &text));
+        }
+        if let Some(verdict) = verdict {
+            verdict.show(console);
         }
     }
     console.print("");
@@ -268,12 +372,17 @@ fn as_json(all: &[Played]) -> serde_json::Value {
     let runs: Vec<serde_json::Value> = all
         .iter()
         .flat_map(|played| &played.runs)
-        .map(|(history, mismatches)| {
-            let unmet: Vec<serde_json::Value> = mismatches
+        .map(|run| {
+            let unmet: Vec<serde_json::Value> = run
+                .unmet
                 .iter()
                 .map(|m| json!({"expected": m.claim.to_string(), "observed": m.observed}))
                 .collect();
-            json!({"history": history, "unmet": unmet})
+            let mut value = json!({"history": run.history, "unmet": unmet});
+            if let Some(verdict) = &run.verdict {
+                value["finding"] = verdict.as_json();
+            }
+            value
         })
         .collect();
     json!({"isolde": env!("CARGO_PKG_VERSION"), "runs": runs})
@@ -295,7 +404,7 @@ fn as_markdown(all: &[Played]) -> String {
             played.target,
             env!("CARGO_PKG_VERSION")
         ));
-        let levels: Vec<String> = played.runs.iter().map(|(h, _)| level_name(h)).collect();
+        let levels: Vec<String> = played.runs.iter().map(|r| level_name(&r.history)).collect();
         out.push_str(&format!("| | step | {} |\n", levels.join(" | ")));
         out.push_str(&format!("|---|---|{}\n", "---|".repeat(levels.len())));
         for (differ, cells) in rows_of(played) {
@@ -304,14 +413,17 @@ fn as_markdown(all: &[Played]) -> String {
             let rest: Vec<String> = rest.iter().map(|c| cell(c)).collect();
             out.push_str(&format!("| {mark} | `{}` | {} |\n", cell(step), rest.join(" | ")));
         }
-        for (history, mismatches) in &played.runs {
-            for m in mismatches {
+        for AtLevel { history, unmet, verdict } in &played.runs {
+            for m in unmet {
                 out.push_str(&format!(
                     "\n- {}: expected `{}`, observed `{}`\n",
                     level_name(history),
                     m.claim,
                     m.observed
                 ));
+            }
+            if let Some(verdict) = verdict {
+                out.push_str(&format!("\n{}\n", cell(&verdict.sentence)));
             }
         }
     }

@@ -24,7 +24,7 @@ pub use mtr_write::write_mtr;
 pub use replbug::read_replbug;
 pub use spec_read::case_of_spec;
 pub use spec_write::spec_of_case;
-pub use sql_write::write_sql;
+pub use sql_write::{Results, write_sql, write_sql_with};
 
 use crate::case::{Case, ParseError, Setup};
 use crate::{Level, sql};

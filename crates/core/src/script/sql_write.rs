@@ -11,7 +11,23 @@ pub(super) enum Dialect {
     Mysql,
 }
 
+/// What stands in a comment behind a statement, by its place in the case.
+#[derive(Default)]
+pub struct Results {
+    pub steps: Vec<String>,
+    pub finals: Vec<String>,
+}
+
 pub fn write_sql(case: &Case) -> Result<String, Unsayable> {
+    write_sql_with(case, &Results::default())
+}
+
+/// The same with what came of each statement behind it.
+pub fn write_sql_with(case: &Case, results: &Results) -> Result<String, Unsayable> {
+    let behind = |texts: &[String], place: usize| {
+        let text = texts.get(place).filter(|t| !t.is_empty());
+        text.map_or(String::new(), |t| format!("  -- {}", t.replace(['\n', '\r'], " ")))
+    };
     let mut out = remarks(case, "--");
     out.push_str("--\n-- Open a client for each session named in /* */ and give each its lines,\n");
     out.push_str("-- in this order. A statement that waits is left waiting.\n");
@@ -32,7 +48,7 @@ pub fn write_sql(case: &Case) -> Result<String, Unsayable> {
             out.push_str(&format!("/* {session} */ {statement};\n"));
         }
     }
-    for step in &case.steps {
+    for (place, step) in case.steps.iter().enumerate() {
         for note in &step.notes {
             out.push_str(format!("-- {note}").trim_end());
             out.push('\n');
@@ -52,12 +68,14 @@ pub fn write_sql(case: &Case) -> Result<String, Unsayable> {
             }
             (Some(_), None) => return Err(Unsayable::at(step.line.0, NO_DIALECT)),
         };
-        out.push_str(&format!("/* {} */ {}\n", step.session, ended(&text)));
+        let result = behind(&results.steps, place);
+        out.push_str(&format!("/* {} */ {}{result}\n", step.session, ended(&text)));
     }
     if !case.finals.is_empty() {
         out.push_str("\n-- finally, in any session\n");
-        for statement in &case.finals {
-            out.push_str(&format!("{}\n", ended(&statement.sql)));
+        for (place, statement) in case.finals.iter().enumerate() {
+            let result = behind(&results.finals, place);
+            out.push_str(&format!("{}{result}\n", ended(&statement.sql)));
         }
     }
     Ok(out)

@@ -152,7 +152,8 @@ impl Runner {
         })
     }
 
-    fn check_levels(&self, case: &Case, level: Option<Level>) -> Result<(), RunError> {
+    /// Whether the engine has every level that a case asks for.
+    pub fn check_levels(&self, case: &Case, level: Option<Level>) -> Result<(), RunError> {
         let profile = self.engine.profile();
         let known = profile.level_names();
         let wanted = level

@@ -1,6 +1,7 @@
 //! `isolde hunt`: the main job.
 
 pub mod faults;
+mod next;
 mod show;
 
 use super::{Context, Levels, Outcome, parse_levels};

@@ -4,7 +4,6 @@ use super::super::Context;
 use super::super::test_report::escape;
 use crate::console::Style;
 use crate::hunt_args::HuntArgs;
-use isolde_engines::install;
 use isolde_hunt::cause::Label;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
@@ -115,8 +114,12 @@ pub fn ending(
     ));
     let v = summary.violations;
     let line = format!(
-        "violations: {} bug, {} undecided, {} documented; {} distinct findings",
-        v.bug, v.undecided, v.documented, summary.distinct
+        "violations: {} bug, {} undecided, {} documented; {} distinct finding{}",
+        v.bug,
+        v.undecided,
+        v.documented,
+        summary.distinct,
+        if summary.distinct == 1 { "" } else { "s" }
     );
     let style = match (v.bug, v.undecided) {
         (0, 0) => Style::Good,
@@ -133,51 +136,35 @@ pub fn ending(
     if summary.not_run > 0 {
         console.say(&format!("  {} cases had a schema that it refused", summary.not_run));
     }
-    let mut shown: Vec<&str> = Vec::new();
-    for finding in findings.iter().filter(|f| f.cause.label != Label::Documented) {
-        if !shown.contains(&finding.signature.as_str()) && shown.len() < 8 {
-            shown.push(&finding.signature);
-            let place = folder.path().join("findings").join(&finding.id);
-            console.print(&format!("  {}  {}", place.display(), finding.title));
-        }
-    }
+    show_findings(context, folder, findings);
     console.print(&format!("report: {}", folder.path().join("report.html").display()));
-    if !crate::interrupt::asked() {
-        next_steps(context, args);
-    }
+    super::next::show(context, args, folder, summary, findings);
 }
 
-/// What a newcomer would like to try: only what works on this machine.
-fn next_steps(context: &Context<'_>, args: &HuntArgs) {
+/// One line for each kind of finding, and where the others are.
+fn show_findings(context: &Context<'_>, folder: &Folder, findings: &[Finding]) {
+    const MOST: usize = 8;
     let console = context.console;
-    let mut lines: Vec<(String, String)> = Vec::new();
-    if args.fault.is_none() {
-        let command = format!("isolde hunt {} --fault row-skipped", args.target);
-        lines.push((command, "plant a fault and see it caught".into()));
-    }
-    let cached = install::cached_installs(&context.options.cache);
-    let machine = install::machine_installs();
-    let turso = cached.iter().any(|i| i.engine == "turso");
-    let (command, what) = if turso {
-        ("isolde hunt turso+mvcc", "a young engine, in Isolde's cache")
-    } else {
-        ("isolde fetch turso && isolde hunt turso+mvcc", "a young engine that Isolde can fetch")
-    };
-    lines.push((command.into(), what.into()));
-    let mut named: Vec<&str> = Vec::new();
-    for found in machine.iter().chain(&cached) {
-        if !named.contains(&found.engine.as_str()) && !args.target.starts_with(&found.engine) {
-            named.push(&found.engine);
-            if found.engine != "turso" {
-                let command = format!("isolde hunt {} -j 2 --time 5m", found.engine);
-                lines.push((command, format!("{} {}", found.engine, found.version)));
-            }
+    let all: Vec<&Finding> =
+        findings.iter().filter(|f| f.cause.label != Label::Documented).collect();
+    let mut kinds: Vec<&Finding> = Vec::new();
+    for finding in &all {
+        if kinds.len() < MOST && kinds.iter().all(|f| f.signature != finding.signature) {
+            kinds.push(finding);
         }
     }
-    console.say("try next:");
-    let width = lines.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
-    for (command, what) in lines {
-        console.say(&format!("  {command:width$}   {what}"));
+    let place = folder.path().join("findings");
+    for finding in &kinds {
+        console.print(&format!("  {}  {}", place.join(&finding.id).display(), finding.title));
+    }
+    if kinds.len() < all.len() {
+        console.print(&format!(
+            "  {} findings, {} shown, {} more in {}",
+            all.len(),
+            kinds.len(),
+            all.len() - kinds.len(),
+            place.display()
+        ));
     }
 }
 

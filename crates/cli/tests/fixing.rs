@@ -1,0 +1,114 @@
+//! The loop of whoever mends an engine: a hunt names the command that plays a
+//! finding again, and that command says whether it still happens.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn isolde(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
+    command.args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+/// The case file that the hunt says to try next.
+fn case_to_try(hunt: &Output) -> PathBuf {
+    let text = said(hunt);
+    let line = text.lines().find(|l| l.trim_start().starts_with("isolde replay ")).expect(&text);
+    line.split_whitespace().nth(2).unwrap().into()
+}
+
+fn hunt(out: &Path, args: &[&str]) -> PathBuf {
+    let all = [&["hunt"], args, &["--out", out.to_str().unwrap()]].concat();
+    let output = isolde(&all);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    case_to_try(&output)
+}
+
+#[test]
+fn a_planted_bug_still_happens_where_it_is_planted_and_is_gone_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let fault = ["--fault", "statement-dropped", "--fault-rate", "0.3"];
+    let args = [&["sqlite+wal", "--seed", "7", "--cases", "240"], &fault[..]].concat();
+    let case = hunt(&dir.path().join("out"), &args);
+    let file = case.to_str().unwrap();
+    let planted = isolde(&["replay", file]);
+    assert_eq!(planted.status.code(), Some(1), "{}", said(&planted));
+    assert!(said(&planted).contains("still happens: bug at SERIALIZABLE"), "{}", said(&planted));
+    assert!(said(&planted).contains("planted fault statement-dropped"), "{}", said(&planted));
+    assert!(said(&planted).contains("on sqlite+wal"), "{}", said(&planted));
+    let sound = isolde(&["replay", file, "--on", "sqlite+wal", "--json"]);
+    assert_eq!(sound.status.code(), Some(0), "{}", said(&sound));
+    let json: serde_json::Value = serde_json::from_slice(&sound.stdout).unwrap();
+    assert_eq!(json["runs"][0]["finding"]["now"], "gone");
+    // On another engine it is not run, and so nobody knows.
+    let elsewhere = isolde(&["replay", file, "--on", "sqlite"]);
+    assert_eq!(elsewhere.status.code(), Some(3), "{}", said(&elsewhere));
+    let script = std::fs::read_to_string(case.with_file_name("script.sql")).unwrap();
+    assert!(script.contains("-- came: ") && script.contains("; expected: "), "{script}");
+    // A case of somebody's own in the same folder is not the finding.
+    let own = case.with_file_name("own.case");
+    std::fs::write(&own, "case: own\n\ns1> select 1;\n").unwrap();
+    let plain = isolde(&["replay", own.to_str().unwrap()]);
+    assert_eq!(plain.status.code(), Some(0), "{}", said(&plain));
+    assert!(!said(&plain).contains("gone"), "{}", said(&plain));
+    std::fs::write(case.with_file_name("finding.json"), "{").unwrap();
+    assert_eq!(isolde(&["replay", file]).status.code(), Some(5));
+}
+
+#[test]
+fn a_bug_of_a_server_still_happens_on_that_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let case = hunt(&out, &["postgres", "--seed", "5", "--cases", "420", "--level", "all"]);
+    assert!(case.ends_with("findings/00000401/case.case"), "{}", case.display());
+    let replay = isolde(&["replay", case.to_str().unwrap()]);
+    assert_eq!(replay.status.code(), Some(1), "{}", said(&replay));
+    assert!(said(&replay).contains("still happens") && said(&replay).contains("on postgres "));
+    let weaker = isolde(&["replay", case.to_str().unwrap(), "--level", "no such"]);
+    assert_eq!(weaker.status.code(), Some(2), "{}", said(&weaker));
+    let script = std::fs::read_to_string(case.with_file_name("script.sql")).unwrap();
+    assert!(script.contains("select a1 from t1;  -- came: (6); expected: none"), "{script}");
+}
+
+#[test]
+fn a_case_without_a_target_runs_where_it_is_at_home() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("own.case");
+    let text = "case: own\nengines: mysql@4.1, sqlite+wal\n\ns1> select 1;\n";
+    std::fs::write(&file, text).unwrap();
+    let output = isolde(&["replay", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains("on sqlite+wal "), "{}", said(&output));
+    std::fs::write(&file, text.replace(", sqlite+wal", "")).unwrap();
+    let missing = isolde(&["replay", file.to_str().unwrap()]);
+    assert_eq!(missing.status.code(), Some(4), "{}", said(&missing));
+    assert!(said(&missing).contains("isolde fetch mysql@4.1"), "{}", said(&missing));
+}
+
+#[test]
+fn after_ctrl_c_the_command_that_goes_on_is_named_and_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
+    command.args(["hunt", "--cases", "1200", "--out", out.to_str().unwrap()]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = out.join("current/worker-0.case");
+    while !begun.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = i32::try_from(child.id()).unwrap();
+    // SAFETY: a signal to a child of ours.
+    unsafe { libc::kill(pid, libc::SIGINT) };
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{}", said(&ended));
+    let text = said(&ended);
+    let line = text.lines().find(|l| l.contains("--resume")).expect(&text);
+    let words: Vec<&str> = line.split("   ").next().unwrap().split_whitespace().collect();
+    assert_eq!(words[0], "isolde");
+    let output = isolde(&words[1..]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(said(&output).contains(": 1200 cases in"), "{}", said(&output));
+}

@@ -1,0 +1,142 @@
+//! A finding once more: does what the hunt saw still happen? Whoever mends an
+//! engine asks that again and again.
+//!
+//! The case is judged as the hunt judged it, by the same oracles against serial
+//! runs of the same statements, on tables that are made anew for each run.
+
+use crate::bed::{Bed, BedError, Ground};
+use crate::cause::{self, Cause, Label};
+use crate::check::{Checked, check, commit_ordered};
+use crate::finding::Finding;
+use crate::summary::Summary;
+use isolde_core::oracle::{self, Concurrent, Difference, ORACLES, Oracle};
+use isolde_core::{Case, case};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// What a hunt wrote down about a case of its own.
+pub struct Seen {
+    pub finding: Finding,
+    /// Those of the hunt; all, where its `hunt.json` is not at hand.
+    pub oracles: Vec<&'static dyn Oracle>,
+    /// The fault that the hunt had planted, and how often it struck.
+    pub fault: Option<(String, f64)>,
+}
+
+#[derive(Debug, PartialEq)]
+pub enum Now {
+    /// As the hunt saw it, or in another way if `otherwise`.
+    StillHappens {
+        otherwise: bool,
+    },
+    Gone,
+    /// It was no documented behaviour then, and what is left of it is.
+    OnlyDocumented(Box<Cause>),
+    /// The runs do not tell, for the reason given.
+    Unknown(String),
+}
+
+impl Now {
+    pub fn sentence(&self, seen: &Seen, runs: u32) -> String {
+        let times = if runs == 1 { String::new() } else { format!(" in {runs} runs") };
+        match self {
+            Now::StillHappens { otherwise: false } => {
+                format!("still happens: {}", seen.finding.title)
+            }
+            Now::StillHappens { otherwise: true } => {
+                format!("still happens, in another way than this: {}", seen.finding.title)
+            }
+            Now::Gone => format!("gone{times}: as in the serial run"),
+            Now::OnlyDocumented(cause) => {
+                format!("gone{times}: what still differs is {}", cause.name())
+            }
+            Now::Unknown(why) => format!("unknown: {why}"),
+        }
+    }
+}
+
+pub struct Again {
+    pub now: Now,
+    pub runs: u32,
+    /// The last run.
+    pub checked: Checked,
+}
+
+/// What stands beside a case file in the folder of a finding; none where the
+/// file is no finding's.
+pub fn beside(file: &Path, case: &Case) -> Result<Option<Seen>, String> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let Some(finding) = read::<Finding>(&folder.join("finding.json"))? else { return Ok(None) };
+    // Another file that somebody has put there has another id.
+    if case::parse(&finding.case).is_ok_and(|own| own.id != case.id) {
+        return Ok(None);
+    }
+    let Some(summary) = read::<Summary>(&folder.join("../../hunt.json"))? else {
+        return Ok(Some(Seen { finding, oracles: ORACLES.to_vec(), fault: None }));
+    };
+    let named: Result<Vec<_>, String> =
+        summary.identity.oracles.iter().map(|name| oracle::find(name)).collect();
+    let options = &summary.identity.options;
+    let fault = options.get("fault").cloned().map(|name| {
+        let rate = options.get("fault_rate").and_then(|rate| rate.parse().ok());
+        (name, rate.unwrap_or(1.0))
+    });
+    Ok(Some(Seen { finding, oracles: named?, fault }))
+}
+
+fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, String> {
+    match fs::read_to_string(file) {
+        Ok(text) => {
+            let parsed = serde_json::from_str(&text);
+            parsed.map(Some).map_err(|e| format!("{}: {e}", file.display()))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{}: {error}", file.display())),
+    }
+}
+
+/// Runs the case until it violates, as often as it takes to be sure that it
+/// does not.
+pub fn again(bed: &mut Bed, case: &Case, seen: &Seen) -> Result<Again, BedError> {
+    bed.runner.check_levels(case, None)?;
+    let info = bed.runner.engine.info().clone();
+    let ground = Ground::of_case(case, &info.engine, &info.version);
+    let most = seen.finding.rate.trials_to_be_sure();
+    let mut runs = 1;
+    let mut checked = check(bed, &ground, case, &seen.oracles)?;
+    while checked.consistent() && runs < most {
+        checked = check(bed, &ground, case, &seen.oracles)?;
+        runs += 1;
+    }
+    let now = judge(bed, &ground, case, seen, &checked)?;
+    Ok(Again { now, runs, checked })
+}
+
+fn judge(
+    bed: &mut Bed,
+    ground: &Ground,
+    case: &Case,
+    seen: &Seen,
+    checked: &Checked,
+) -> Result<Now, BedError> {
+    if checked.consistent() {
+        let ordered = commit_ordered(case, bed.runner.engine.profile());
+        let unknown = Concurrent::new(case, &checked.concurrent, ordered).unknown();
+        return Ok(unknown.map_or(Now::Gone, Now::Unknown));
+    }
+    if seen.finding.cause.label != Label::Documented {
+        let rate = seen.finding.rate;
+        let cause = cause::find(bed, ground, None, case, checked, &seen.oracles, rate)?;
+        if cause.label == Label::Documented {
+            return Ok(Now::OnlyDocumented(Box::new(cause)));
+        }
+    }
+    let now = checked.violations.iter().flat_map(|v| &v.differences);
+    Ok(Now::StillHappens { otherwise: kinds(now) != kinds(&seen.finding.differences) })
+}
+
+fn kinds<'a>(differences: impl IntoIterator<Item = &'a Difference>) -> BTreeSet<&'static str> {
+    differences.into_iter().map(Difference::kind).collect()
+}
