@@ -1,6 +1,7 @@
 //! What people see: colours where they help, progress on long work, nothing
 //! but results on stdout.
 
+use isolde_engines::url::without_passwords;
 use std::io::{IsTerminal, Write, stderr, stdout};
 
 pub struct Console {
@@ -100,8 +101,9 @@ impl Console {
         }
     }
 
+    /// An error may quote what was typed, and that may be a URL.
     pub fn error(&self, text: &str) {
         self.end_progress();
-        let _ = writeln!(stderr(), "isolde: {text}");
+        let _ = writeln!(stderr(), "isolde: {}", without_passwords(text));
     }
 }

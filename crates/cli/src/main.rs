@@ -15,6 +15,7 @@ mod table;
 
 use clap::Parser;
 use exit_code::ExitCode;
+use isolde_engines::url::without_passwords;
 
 fn main() -> std::process::ExitCode {
     // A panic is a defect of ours, never a finding: it has its own exit code.
@@ -24,7 +25,15 @@ fn main() -> std::process::ExitCode {
         eprintln!("isolde: this is a defect of Isolde itself; please report the lines above");
     }));
     let outcome = std::panic::catch_unwind(|| {
-        let args = args::Args::parse();
+        let args = match args::Args::try_parse() {
+            Ok(args) => args,
+            Err(error) if error.use_stderr() => {
+                // What makes no sense is shown, and may be a URL.
+                eprint!("{}", without_passwords(&error.to_string()));
+                return ExitCode::Usage;
+            }
+            Err(help) => help.exit(),
+        };
         interrupt::install();
         let console = console::Console::new(args.quiet);
         commands::run(args, &console).unwrap_or_else(|failure| {

@@ -1,6 +1,9 @@
 //! Private servers and users' servers: what Isolde starts goes with it, and
 //! what is not its own stays as it was.
 
+mod servers;
+
+use servers::Server;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -158,30 +161,14 @@ fn two_isoldes_at_once_do_not_disturb_each_other() {
     }
 }
 
-/// A user's server: one of ours that a second Isolde gets to know by its URL.
-fn users_server(target: &str) -> (Child, tempfile::TempPath, u16) {
-    let sleep = if target == "postgres" { "pg_sleep" } else { "sleep" };
-    let (child, file) = busy(target, sleep);
-    let lines: Vec<String> = servers_of(child.id()).into_iter().map(|(_, line)| line).collect();
-    let port = lines
-        .iter()
-        .find_map(|line| {
-            let words: Vec<&str> = line.split([' ', '=']).collect();
-            let at = words.iter().position(|w| *w == "-p" || *w == "--port")?;
-            words.get(at + 1)?.parse().ok()
-        })
-        .unwrap_or_else(|| panic!("a port in {lines:?}"));
-    (child, file, port)
-}
-
 #[test]
 fn on_a_users_server_isolde_works_in_a_database_of_its_own_and_drops_it() {
-    for (target, entrance) in [("postgres", "postgres"), ("mariadb", "isolde")] {
+    for target in ["postgres", "mariadb"] {
         if !here(target, None) {
             continue;
         }
-        let (mut child, _file, port) = users_server(target);
-        let url = format!("{target}://isolde@127.0.0.1:{port}/{entrance}");
+        let server = Server::start(target, &[]);
+        let url = server.url();
         let output = run(&["matrix", &url, "-q", "--level", "RR"]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
@@ -200,8 +187,6 @@ fn on_a_users_server_isolde_works_in_a_database_of_its_own_and_drops_it() {
         let look = run(&["replay", file.path().to_str().unwrap(), "--on", &url]);
         let text = String::from_utf8_lossy(&look.stdout).into_owned();
         assert!(text.contains("(0)"), "{target}: nothing is left: {text}");
-        child.kill().unwrap();
-        child.wait().unwrap();
     }
 }
 

@@ -1,24 +1,13 @@
 //! `isolde server` and `isolde shell` as people use them, on real servers.
 
+mod servers;
 mod terminal;
 
-use serde_json::Value;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use servers::Server;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use terminal::at_hand::{assert_nothing_left, installed, isolde, signal, targets};
 use terminal::{PATIENCE, Terminal};
-
-/// Starts `isolde server --json` and reads what it prints.
-fn start_server(target: &str, setup: &Path) -> (Child, Value) {
-    let mut command = isolde(&["--json", "server", target, "--setup", setup.to_str().unwrap()]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let mut line = String::new();
-    let mut reader = std::io::BufReader::new(child.stdout.take().unwrap());
-    std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
-    (child, serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}")))
-}
 
 #[test]
 fn a_server_can_be_reached_with_the_command_it_prints_and_is_removed() {
@@ -26,21 +15,22 @@ fn a_server_can_be_reached_with_the_command_it_prints_and_is_removed() {
     let setup = folder.path().join("setup.sql");
     std::fs::write(&setup, "create table t (id int);\ninsert into t values (41), (1);\n").unwrap();
     for target in targets() {
-        let (mut child, said) = start_server(target, &setup);
+        let mut server = Server::start(target, &["--setup", setup.to_str().unwrap()]);
+        let said = &server.said;
         if target != "sqlite" {
             assert!(said["port"].as_u64().is_some_and(|p| p > 1023), "{said}");
             assert_eq!(said["user"], "isolde");
         }
         let client = said["client"].as_str().unwrap();
-        if installed(client.split(' ').next().unwrap()) {
+        let program = client.split(' ').find(|word| !word.contains('=')).unwrap();
+        if installed(program) {
             let asked = format!("echo 'select sum(id) from t;' | {client}");
             let answer = Command::new("sh").args(["-c", &asked]).output().unwrap();
             let text = String::from_utf8_lossy(&answer.stdout).into_owned();
             assert!(text.contains("42"), "{target}: {text}");
         }
-        signal(child.id(), libc::SIGTERM);
-        assert_eq!(child.wait().unwrap().code(), Some(0), "{target}");
-        assert_nothing_left(child.id());
+        assert_eq!(server.end(), Some(0), "{target}");
+        assert_nothing_left(server.child.id());
     }
 }
 

@@ -40,6 +40,7 @@ fn original(program: &Path, client: &ClientInfo, name: &str, text: &Path) -> Str
         .args(["-c", "exec \"$0\" \"$1\" 2>&1"])
         .arg(program)
         .arg(connection)
+        .env("PGPASSWORD", client.password.as_ref().map_or("", |p| p.reveal()))
         .env("PGAPPNAME", format!("isolation/{name}"))
         .env("PGTZ", "PST8PDT")
         .env("PGDATESTYLE", "Postgres, MDY")

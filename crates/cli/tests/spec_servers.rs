@@ -42,7 +42,8 @@ fn a_spec_finds_the_database_and_the_settings_of_postgresqls_own_driver() {
     let spec = file("asks.spec", asks).display().to_string();
     let Some(mut engine) = server("postgres") else { return };
     let client = engine.client().unwrap();
-    let url = format!("postgres://{}@{}:{}/postgres", client.user, client.host, client.port);
+    let login = format!("{}:{}", client.user, client.password.unwrap().reveal());
+    let url = format!("postgres://{login}@{}:{}/postgres", client.host, client.port);
     let private = isolde(&["spec", &spec]);
     let shown = text(&private.stdout);
     let row = "isolation_regression|on|isolation/asks/s1\n";

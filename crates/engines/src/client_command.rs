@@ -1,7 +1,9 @@
 //! The command that connects a database's own client to Isolde's database.
-//! A password is never part of it: it would show in lists of processes.
+//! A password is never among its arguments, which show in lists of processes:
+//! it goes through the client's environment.
 
 use crate::engine::Engine;
+use crate::secret::Secret;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,8 +12,10 @@ pub struct ClientCommand {
     pub arguments: Vec<String>,
     /// What to install when the program is missing.
     pub package: &'static str,
-    /// Where the client takes a password from, if one is needed.
-    pub password_variable: Option<&'static str>,
+    /// The variable that the client takes its password from, and the password.
+    pub password: Option<(&'static str, Secret)>,
+    /// Isolde has made the password up, so the line to copy may hold it.
+    pub shows_password: bool,
 }
 
 impl ClientCommand {
@@ -23,20 +27,24 @@ impl ClientCommand {
                 program: "sqlite3".into(),
                 arguments: vec!["-box".into(), file.display().to_string()],
                 package: "sqlite3",
-                password_variable: None,
+                password: None,
+                shows_password: false,
             });
         }
         let place = engine.client()?;
         let port = place.port.to_string();
+        let shows_password = place.private;
+        let by = |variable: &'static str| place.password.clone().map(|p| (variable, p));
         if matches!(family.as_str(), "postgres" | "cockroach") {
             let arguments = ["-X", "-h", &place.host, "-p", &port, "-U", &place.user];
             let mut arguments: Vec<String> = arguments.map(String::from).into();
-            arguments.push(place.database);
+            arguments.push(place.database.clone());
             return Some(ClientCommand {
                 program: "psql".into(),
                 arguments,
                 package: "postgresql-client",
-                password_variable: Some("PGPASSWORD"),
+                password: by("PGPASSWORD"),
+                shows_password,
             });
         }
         // Each speaks to the other's server; the server's own comes first.
@@ -48,7 +56,8 @@ impl ClientCommand {
             program: (*program).into(),
             arguments: arguments.map(String::from).into(),
             package: if family == "mariadb" { "mariadb-client" } else { "mysql-client" },
-            password_variable: Some("MYSQL_PWD"),
+            password: by("MYSQL_PWD"),
+            shows_password,
         })
     }
 
@@ -79,6 +88,17 @@ impl ClientCommand {
 
     pub fn missing(&self) -> String {
         format!("the client `{}` is not installed here (package {})", self.program, self.package)
+    }
+
+    /// A line to copy into a shell: the password, where it may be shown, stands
+    /// before the program, so that it becomes the program's environment.
+    pub fn line(&self) -> String {
+        match &self.password {
+            Some((variable, password)) if self.shows_password => {
+                format!("{variable}={} {}", quoted(password.reveal()), self.text())
+            }
+            _ => self.text(),
+        }
     }
 
     /// Program and arguments as a shell reads them.
@@ -118,8 +138,13 @@ mod tests {
             program: "mariadb".into(),
             arguments: vec!["--no-defaults".into(), "-h".into(), "h".into(), "isolde".into()],
             package: "mariadb-client",
-            password_variable: None,
+            password: Some(("MYSQL_PWD", Secret::new("it's"))),
+            shows_password: true,
         };
-        assert_eq!(command.named("s1").text(), "mariadb --no-defaults '--prompt=s1> ' -h h isolde");
+        let named = command.named("s1");
+        assert_eq!(named.text(), "mariadb --no-defaults '--prompt=s1> ' -h h isolde");
+        assert_eq!(named.line(), format!(r"MYSQL_PWD='it'\''s' {}", named.text()));
+        let users = ClientCommand { shows_password: false, ..named };
+        assert_eq!(users.line(), users.text());
     }
 }

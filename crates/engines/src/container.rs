@@ -5,10 +5,12 @@
 //! command that is built (see `via`) and what happens when it fails.
 
 use crate::engine::*;
+use crate::secret::Secret;
 use crate::server::{free_port, spawn_guarded};
+use crate::spec::PgLinks;
 use crate::target::{Named, Target};
 use crate::url::ServerUrl;
-use crate::via::{Runtime, container_command, stop_command};
+use crate::via::{Runtime, container_command, password_variables, stop_command};
 use isolde_core::history::TargetInfo;
 use isolde_core::{Level, Profile};
 use std::process::{Child, Command, Stdio};
@@ -48,15 +50,21 @@ pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
         .map_err(|e| EngineError::Refused(e.to_string()))?;
     let log = tempfile::NamedTempFile::new().map_err(|e| unreachable(e.to_string()))?;
     let output = || log.reopen().map_err(|e| unreachable(e.to_string()));
+    let password = Secret::random();
+    let variables = password_variables(&named.engine);
     let mut command = Command::new(&words[0]);
+    command.envs(variables.iter().map(|name| (name, password.reveal())));
     command.args(&words[1..]).stdin(Stdio::null()).stdout(output()?).stderr(output()?);
     let child = spawn_guarded(command, libc::SIGTERM)
         .map_err(|e| unreachable(format!("cannot run {}: {e}", words[0])))?;
     let mut container = Container { child, runtime, name };
     let scheme = &named.engine;
     let user = if scheme == "postgres" { "postgres" } else { "root" };
-    let url =
+    let mut url =
         ServerUrl::parse(&format!("{scheme}://{user}@127.0.0.1:{port}")).map_err(unreachable)?;
+    if !variables.is_empty() {
+        url.password = Some(password.clone());
+    }
     let since = Instant::now();
     loop {
         if let Ok(Some(status)) = container.child.try_wait() {
@@ -64,6 +72,11 @@ pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
             return Err(unreachable(format!("it ended ({status}): {tail}")));
         }
         match Target::Url(url.clone()).open_as(&target) {
+            // Its image starts without a password; it gets one before anything else.
+            Ok(mut inner) if named.engine == "tidb" && url.password.is_none() => {
+                inner.control(&format!("set password = '{}'", password.reveal()))?;
+                url.password = Some(password.clone());
+            }
             Ok(inner) => return Ok(Box::new(Contained { inner, _container: container })),
             Err(error) if since.elapsed() > START_LIMIT => {
                 return Err(unreachable(error.to_string()));
@@ -105,6 +118,9 @@ impl Engine for Contained {
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
         self.inner.control(sql)
     }
+    fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
+        self.inner.batch(statements)
+    }
     fn clear(&mut self) -> EngineResult<()> {
         self.inner.clear()
     }
@@ -113,5 +129,11 @@ impl Engine for Contained {
     }
     fn revive(&mut self) -> EngineResult<()> {
         self.inner.revive()
+    }
+    fn client(&self) -> Option<ClientInfo> {
+        self.inner.client().map(|place| ClientInfo { private: true, ..place })
+    }
+    fn spec_links(&mut self, test: &str, sessions: &[String]) -> EngineResult<Option<PgLinks>> {
+        self.inner.spec_links(test, sessions)
     }
 }

@@ -6,6 +6,7 @@ use crate::install::{self, Install};
 use crate::mysql::{Flavour, MySqlEngine, View, common_errors};
 use crate::mysql_servers::{Started, check_port};
 use crate::mysql_wire::MySqlSession;
+use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, program};
 use crate::target::{Named, Options, Target};
 use crate::url::ServerUrl;
@@ -77,18 +78,22 @@ pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> 
 
 fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
     let initialise = |_: &Path| -> Vec<Command> { Vec::new() };
+    let password = Secret::random();
     let start = |data: &Path, port: u16| -> Command {
         let folder = data.parent().unwrap_or(data);
         let mut command = program(install, &install.server);
         // Dolt wants a home to keep its settings in.
         command.env("HOME", folder).env("DOLT_ROOT_PATH", folder);
+        command.env("DOLT_ROOT_PASSWORD", password.reveal());
         command.args(["sql-server", "--host=127.0.0.1"]).arg(format!("--port={port}"));
         command.arg(format!("--data-dir={}", data.display()));
         command.arg(format!("--socket={}", folder.join("s").display()));
         command
     };
-    let recipe =
-        Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
-    let (server, (place, control)) = PrivateServer::start(&recipe, cache, check_port)?;
+    let template = format!("dolt-{}", install.version);
+    let stop_signal = libc::SIGKILL;
+    let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
+    let ready = |server: &PrivateServer| check_port(server, &password);
+    let (server, (place, control)) = PrivateServer::start(&recipe, cache, ready)?;
     Ok(Started { server, place, control })
 }

@@ -7,6 +7,7 @@
 //! connection that tells who waits, and knows what its database is called, so
 //! that nothing outside of it is ever touched.
 
+use crate::secret::Secret;
 use crate::spec::PgLinks;
 use isolde_core::history::{DbError, TargetInfo};
 use isolde_core::value::Row;
@@ -109,14 +110,17 @@ pub enum EngineError {
 
 pub type EngineResult<T> = Result<T, EngineError>;
 
-/// Where a client of the user's own can log in. No password: it is never
-/// printed, and private servers have none.
+/// Where a client of the user's own can log in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
     pub host: String,
     pub port: u16,
     pub user: String,
+    pub password: Option<Secret>,
     pub database: String,
+    /// Isolde has started the server and made the password up: whoever asked
+    /// for the server may see it. Any other password is never shown.
+    pub private: bool,
 }
 
 pub trait Engine: Send {

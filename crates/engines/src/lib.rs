@@ -32,6 +32,7 @@ pub mod postgres;
 pub mod programs;
 pub mod runner;
 pub mod scratch;
+pub mod secret;
 pub mod server;
 pub mod spec;
 pub mod sqlite;

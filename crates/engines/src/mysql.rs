@@ -6,6 +6,7 @@ use crate::engine::*;
 use crate::innodb;
 use crate::mysql_servers::{self, Started};
 use crate::mysql_wire::{Login, MySqlSession};
+use crate::secret::Secret;
 use crate::server::PrivateServer;
 use crate::target::{Named, Options, Target};
 use crate::url::ServerUrl;
@@ -111,7 +112,7 @@ pub struct Place {
     pub host: String,
     pub port: u16,
     pub user: String,
-    pub password: Option<String>,
+    pub password: Option<Secret>,
 }
 
 impl Place {
@@ -124,7 +125,7 @@ impl Place {
             host: &self.host,
             port: self.port,
             user: &self.user,
-            password: self.password.as_deref(),
+            password: self.password.as_ref().map(Secret::reveal),
             database,
         };
         MySqlSession::connect(&login, Arc::clone(profile))
@@ -550,7 +551,9 @@ impl Engine for MySqlEngine {
             host: self.place.host.clone(),
             port: self.place.port,
             user: self.place.user.clone(),
+            password: self.place.password.clone(),
             database: self.database.clone(),
+            private: self.private.is_some(),
         })
     }
 

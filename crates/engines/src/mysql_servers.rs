@@ -4,7 +4,8 @@ use crate::engine::*;
 use crate::install::{Cache, Install};
 use crate::mysql::{CONTROL_LIMIT, Place, mysql_profile, text_of};
 use crate::mysql_wire::MySqlSession;
-use crate::server::{PrivateServer, Recipe, program};
+use crate::secret::Secret;
+use crate::server::{PrivateServer, Recipe, program, write_for_server};
 use crate::target::Named;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,21 +18,36 @@ pub struct Started {
     pub control: MySqlSession,
 }
 
-/// Run by the server itself at every start, so that it does not matter which
-/// accounts a version's own initialisation makes.
-const INIT_SQL: &str = "create user if not exists 'isolde'@'127.0.0.1';\n\
-     grant all on *.* to 'isolde'@'127.0.0.1' with grant option;\n\
-     create database if not exists isolde;\n";
+/// Run by the server itself at every start, before anybody can connect, so
+/// that it does not matter which accounts a version's own initialisation makes:
+/// none that needs no password is left. (Others are for the socket, whose
+/// folder nobody else can enter.)
+fn init_sql(password: &Secret) -> String {
+    let mut sql = format!(
+        "create user 'isolde'@'127.0.0.1' identified by '{}';\n\
+         grant all on *.* to 'isolde'@'127.0.0.1' with grant option;\n\
+         create database if not exists isolde;\n",
+        password.reveal()
+    );
+    for host in ["127.0.0.1", "::1", "%", "localhost"] {
+        for user in ["root", ""] {
+            sql.push_str(&format!("drop user if exists '{user}'@'{host}';\n"));
+        }
+    }
+    sql
+}
 
 pub fn start(install: &Install, cache: &Cache, named: &Named) -> EngineResult<Started> {
     let maria = install.engine == "mariadb";
+    let password = Secret::random();
     let initialise = |data: &Path| -> Vec<Command> {
         vec![if maria { maria_init(install, data) } else { mysql_init(install, data) }]
     };
     let start = |data: &Path, port: u16| -> Command {
         let mut command = program(install, &install.server);
         command.args(common_arguments(install, data)).arg(format!("--port={port}"));
-        command.arg(format!("--init-file={}", write_init_file(data).display()));
+        command
+            .arg(format!("--init-file={}", write_init_file(data, &init_sql(&password)).display()));
         command.args(if maria { MARIADB_ARGUMENTS } else { MYSQL_ARGUMENTS });
         match named.mode.as_deref() {
             Some("snapshot") => command.arg("--innodb-snapshot-isolation=ON"),
@@ -42,15 +58,11 @@ pub fn start(install: &Install, cache: &Cache, named: &Named) -> EngineResult<St
         command.args(&named.server_options);
         command
     };
-    let recipe =
-        Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
+    let template = format!("{}-{}", install.engine, install.version);
+    let stop_signal = libc::SIGKILL;
+    let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
     let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
-        let place = Place {
-            host: "127.0.0.1".into(),
-            port: server.port,
-            user: "isolde".into(),
-            password: None,
-        };
+        let place = loopback(server, "isolde", Some(&password));
         let control = check_ours(server, &place)?;
         Ok((place, control))
     })?;
@@ -71,25 +83,50 @@ fn check_ours(server: &PrivateServer, place: &Place) -> EngineResult<MySqlSessio
     Ok(control)
 }
 
+fn loopback(server: &PrivateServer, user: &str, password: Option<&Secret>) -> Place {
+    Place {
+        host: "127.0.0.1".into(),
+        port: server.port,
+        user: user.into(),
+        password: password.cloned(),
+    }
+}
+
 /// The same for servers that report no data directory.
-pub fn check_port(server: &PrivateServer) -> EngineResult<(Place, MySqlSession)> {
-    let place =
-        Place { host: "127.0.0.1".into(), port: server.port, user: "root".into(), password: None };
-    let mut control = place.connect(None, &Arc::new(mysql_profile()))?;
-    if !server.owns_its_port() {
-        return Err(EngineError::Refused(format!(
+pub fn check_port(
+    server: &PrivateServer,
+    password: &Secret,
+) -> EngineResult<(Place, MySqlSession)> {
+    let place = loopback(server, "root", Some(password));
+    let profile = Arc::new(mysql_profile());
+    let ours = || match server.owns_its_port() {
+        true => Ok(()),
+        false => Err(EngineError::Refused(format!(
             "port {} is answered by a server that Isolde did not start",
             server.port
-        )));
-    }
+        ))),
+    };
+    let mut control = match place.connect(None, &profile) {
+        Ok(control) => control,
+        Err(error) => {
+            // A version that cannot be told its password before it starts.
+            let open = loopback(server, "root", None).connect(None, &profile);
+            let Ok(mut open) = open else { return Err(error) };
+            ours()?;
+            let sql = format!("set password = '{}'", password.reveal());
+            run_to_end(&mut open, &sql, CONTROL_LIMIT)?;
+            place.connect(None, &profile)?
+        }
+    };
+    ours()?;
     run_to_end(&mut control, "create database if not exists isolde", CONTROL_LIMIT)?;
     Ok((place, control))
 }
 
-fn write_init_file(data: &Path) -> PathBuf {
+pub fn write_init_file(data: &Path, sql: &str) -> PathBuf {
     let file = data.with_file_name("init.sql");
     // A failure shows when the server cannot read it.
-    let _ = std::fs::write(&file, INIT_SQL);
+    let _ = write_for_server(&file, sql);
     file
 }
 

@@ -1,12 +1,14 @@
 //! PostgreSQL, and what speaks its protocol.
 
+mod private_server;
 mod spec_place;
 
 use crate::cockroach;
 use crate::engine::*;
 use crate::install::{self, Install};
 use crate::pg_wire::{Login, PgSession};
-use crate::server::{PrivateServer, Recipe, program};
+use crate::secret::Secret;
+use crate::server::PrivateServer;
 use crate::spec::PgLinks;
 use crate::target::{Named, Options, Target};
 use crate::url::ServerUrl;
@@ -15,8 +17,7 @@ use isolde_core::profile::{
     Behaviour, Counterfactual, Ddl, Profile, Waiting, behaviour, promise, rule,
 };
 use isolde_core::{Anomaly, Level, Value};
-use std::path::Path;
-use std::process::Command;
+use private_server::Started;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,7 +110,7 @@ struct Place {
     host: String,
     port: u16,
     user: String,
-    password: Option<String>,
+    password: Option<Secret>,
 }
 
 impl Place {
@@ -127,7 +128,7 @@ impl Place {
             host: &self.host,
             port: self.port,
             user: &self.user,
-            password: self.password.as_deref(),
+            password: self.password.as_ref().map(Secret::reveal),
             database,
             settings,
         };
@@ -164,8 +165,8 @@ pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn En
     let install = install::find("postgres", named.version.as_deref(), &options.cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
     let profile = Arc::new(profile());
-    let (server, control) = start_server(&install, &options.cache, &profile)?;
-    let place = private_place(server.port);
+    let Started { server, place, control } =
+        private_server::start(&install, &options.cache, &profile)?;
     let private = Private { server, install, cache: options.cache.clone() };
     let made = Postgres::new(
         &target,
@@ -221,76 +222,6 @@ pub fn open_on_server(
         }
     }
 }
-
-fn private_place(port: u16) -> Place {
-    Place { host: "127.0.0.1".into(), port, user: "isolde".into(), password: None }
-}
-
-fn start_server(
-    install: &Install,
-    cache: &install::Cache,
-    profile: &Arc<Profile>,
-) -> EngineResult<(PrivateServer, PgSession)> {
-    let initialise = |data: &Path| -> Vec<Command> {
-        let beside = || install.server.with_file_name("initdb");
-        let mut command = program(install, &install.init.clone().unwrap_or_else(beside));
-        command.arg("-D").arg(data).args(["-U", "isolde", "-A", "trust", "--no-locale"]);
-        command.args(["-E", "UTF8", "-N"]);
-        vec![command]
-    };
-    let start = |data: &Path, port: u16| -> Command {
-        // A server that cannot read this would say so in its log.
-        let _ = std::fs::write(data.join("postgresql.auto.conf"), CHANGEABLE_SETTINGS);
-        let mut command = program(install, &install.server);
-        command.arg("-D").arg(data).arg("-p").arg(port.to_string());
-        for setting in PRIVATE_SETTINGS {
-            command.arg("-c").arg(format!("{}={}", setting.0, setting.1));
-        }
-        command
-    };
-    let recipe =
-        Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGQUIT };
-    PrivateServer::start(&recipe, cache, |server| {
-        let place = private_place(server.port);
-        let mut door = place.connect("postgres", profile)?;
-        let shown = run_to_end(&mut door, "show data_directory", CONTROL_LIMIT)?;
-        let ours = matches!(&shown, Outcome::Rows { rows, .. }
-            if rows.first().and_then(|r| r.first()) == Some(&Value::Text(server.data.display().to_string())));
-        if !ours {
-            return Err(EngineError::Refused(format!(
-                "port {} is answered by a server that Isolde did not start",
-                server.port
-            )));
-        }
-        run_to_end(&mut door, "create database isolde", CONTROL_LIMIT)?;
-        place.connect("isolde", profile)
-    })
-}
-
-/// Durability off; deadlocks looked for after 1 ms, and told to the client, so that the victim
-/// is always the session that closed the circle.
-const PRIVATE_SETTINGS: [(&str, &str); 14] = [
-    ("listen_addresses", "127.0.0.1"),
-    ("unix_socket_directories", ""),
-    ("fsync", "off"),
-    ("full_page_writes", "off"),
-    ("synchronous_commit", "off"),
-    ("max_connections", "300"),
-    ("shared_buffers", "64MB"),
-    ("max_prepared_transactions", "20"),
-    ("max_wal_size", "256MB"),
-    // In the data directory, so that a killed server leaves nothing behind.
-    ("dynamic_shared_memory_type", "mmap"),
-    ("deadlock_timeout", "1ms"),
-    ("log_lock_waits", "on"),
-    ("log_min_error_statement", "panic"),
-    ("client_min_messages", "log"),
-];
-
-/// No autovacuum, whose locks would come and go by the clock. In a file,
-/// because what the command line says cannot be changed while the server runs,
-/// and specs need the default.
-const CHANGEABLE_SETTINGS: &str = "autovacuum = off\n";
 
 impl Postgres {
     #[allow(clippy::too_many_arguments)]
@@ -524,10 +455,10 @@ impl Engine for Postgres {
             self.control = self.place.connect(&self.database, &self.profile)?;
             return Ok(());
         };
-        let (server, control) = start_server(&private.install, &private.cache, &self.profile)?;
-        self.place = private_place(server.port);
-        private.server = server;
-        self.control = control;
+        let started = private_server::start(&private.install, &private.cache, &self.profile)?;
+        self.place = started.place;
+        private.server = started.server;
+        self.control = started.control;
         self.made_spec_database = false;
         self.opened.clear();
         Ok(())
@@ -538,7 +469,9 @@ impl Engine for Postgres {
             host: self.place.host.clone(),
             port: self.place.port,
             user: self.place.user.clone(),
+            password: self.place.password.clone(),
             database: self.database.clone(),
+            private: self.private.is_some(),
         })
     }
 

@@ -5,15 +5,15 @@
 //! which directories nobody owns any more, and by the file that they are
 //! Isolde's.
 
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{env, io};
 use tempfile::TempDir;
 
 const PREFIX: &str = "isolde-";
 const LOCK: &str = ".isolde-owner";
+const LOCK_DRAFT: &str = ".isolde-owner.draft";
 
 /// A directory that goes when it is dropped.
 pub struct Scratch {
@@ -47,13 +47,17 @@ pub fn scratch_dir(what: &str) -> io::Result<Scratch> {
 }
 
 fn make(root: &Path, what: &str) -> io::Result<Scratch> {
+    // For nobody else: a server's socket and files are in it.
     let dir = tempfile::Builder::new()
         .prefix(&format!("{PREFIX}{}-{what}-", std::process::id()))
+        .permissions(Permissions::from_mode(0o700))
         .tempdir_in(root)?;
-    let lock = File::create(dir.path().join(LOCK))?;
-    if !try_lock(&lock) {
-        return Err(io::Error::last_os_error());
-    }
+    // Locked before it has its name: whoever sweeps finds either no lock file,
+    // and leaves the directory alone, or one that is held.
+    let draft = dir.path().join(LOCK_DRAFT);
+    let lock = File::create(&draft)?;
+    lock.try_lock()?;
+    fs::rename(&draft, dir.path().join(LOCK))?;
     Ok(Scratch { dir, _lock: lock })
 }
 
@@ -71,28 +75,12 @@ fn sweep(root: &Path) {
 /// Ours by its lock file, made by this user, and nobody holds the lock.
 fn is_abandoned(dir: &Path) -> bool {
     let Ok(lock) = File::open(dir.join(LOCK)) else { return false };
-    // SAFETY: geteuid has no preconditions.
-    let me = unsafe { libc::geteuid() };
-    lock.metadata().is_ok_and(|m| m.uid() == me) && try_lock(&lock)
-}
-
-fn try_lock(file: &File) -> bool {
-    // SAFETY: the descriptor is open for as long as `file` is.
-    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
+    let me = rustix::process::geteuid().as_raw();
+    lock.metadata().is_ok_and(|m| m.uid() == me) && lock.try_lock().is_ok()
 }
 
 fn free_bytes(path: &Path) -> Option<u64> {
-    use std::os::unix::ffi::OsStrExt;
-    let name = std::ffi::CString::new(path.as_os_str().as_bytes()).ok()?;
-    let mut stat = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: `name` is a C string and `stat` has room for the answer, which
-    // is read only after the call said that it wrote it.
-    let stat = unsafe {
-        if libc::statvfs(name.as_ptr(), stat.as_mut_ptr()) != 0 {
-            return None;
-        }
-        stat.assume_init()
-    };
+    let stat = rustix::fs::statvfs(path).ok()?;
     Some(stat.f_bavail * stat.f_frsize)
 }
 
@@ -113,5 +101,33 @@ mod tests {
         sweep(root.path());
         assert!(!dead.exists());
         assert!(living.path().exists() && foreign.exists());
+    }
+
+    #[test]
+    fn a_sweep_never_takes_what_somebody_else_is_just_making() {
+        let root = tempfile::tempdir().unwrap();
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                        sweep(root.path());
+                    }
+                });
+            }
+            let made: Result<Vec<Scratch>, io::Error> =
+                (0..500).map(|_| make(root.path(), "x")).collect();
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            for scratch in made.unwrap() {
+                assert!(scratch.path().join(LOCK).exists());
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_else_can_look_into_it() {
+        let root = tempfile::tempdir().unwrap();
+        let mine = make(root.path(), "x").unwrap();
+        assert_eq!(mine.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);
     }
 }

@@ -9,10 +9,10 @@
 use crate::engine::{EngineError, EngineResult};
 use crate::install::{Cache, Install};
 use crate::scratch::Scratch;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{OpenOptionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -36,6 +36,9 @@ pub struct PrivateServer {
 /// How one kind of server is initialised and started.
 pub struct Recipe<'a> {
     pub install: &'a Install,
+    /// The name of the prepared data directory: what differs in
+    /// `initialise` differs in name.
+    pub template: String,
     /// Fills an empty data directory. Its result is kept as a template, so
     /// this runs once a version.
     pub initialise: &'a dyn Fn(&Path) -> Vec<Command>,
@@ -202,15 +205,23 @@ fn give_away(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Writes a file that the server reads and nobody else.
+pub fn write_for_server(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    give_away(path)
+}
+
 /// A data directory as the server's own tool makes it, prepared once.
 fn template(recipe: &Recipe<'_>, cache: &Cache) -> EngineResult<PathBuf> {
     let install = recipe.install;
-    let name = format!("{}-{}", install.engine, install.version);
+    let name = &recipe.template;
     let failed = |e: &dyn std::fmt::Display| {
-        EngineError::Unreachable(format!("cannot prepare a data directory for {name}: {e}"))
+        let server = format!("{} {}", install.engine, install.version);
+        EngineError::Unreachable(format!("cannot prepare a data directory for {server}: {e}"))
     };
     let root = cache.folder("templates").map_err(|e| failed(&e))?;
-    let ready = root.join(&name);
+    let ready = root.join(name);
     if ready.exists() {
         return Ok(ready);
     }

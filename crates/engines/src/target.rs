@@ -234,14 +234,6 @@ impl Target {
 }
 
 impl Target {
-    /// The password in a URL: for a client's environment, never for print.
-    pub fn password(&self) -> Option<&str> {
-        match self {
-            Target::Url(url) => url.password.as_deref(),
-            _ => None,
-        }
-    }
-
     /// Connects to the server behind a URL, under the name that reports show.
     pub fn open_as(&self, name: &str) -> EngineResult<Box<dyn Engine>> {
         let Target::Url(url) = self else {

@@ -5,8 +5,9 @@ use crate::install::{self, Install};
 use crate::mysql::{
     CONTROL_LIMIT, Flavour, MySqlEngine, VERSION_SQL, View, common_errors, text_of,
 };
-use crate::mysql_servers::{Started, check_port};
+use crate::mysql_servers::{Started, check_port, write_init_file};
 use crate::mysql_wire::MySqlSession;
+use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, free_port, program};
 use crate::target::{Named, Options, Target};
 use crate::url::ServerUrl;
@@ -123,16 +124,20 @@ pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> 
 fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
     // The store is made at the first start; there is nothing to prepare.
     let initialise = |_: &Path| -> Vec<Command> { Vec::new() };
+    let password = Secret::random();
     let start = |data: &Path, port: u16| -> Command {
         let status = free_port().unwrap_or(0);
         let folder = data.parent().unwrap_or(data);
         let config = folder.join("tidb.toml");
         // Without a place of its own it writes beside other servers' files. A
         // failure shows when the server cannot read the file.
+        let secure = format!("alter user 'root'@'%' identified by '{}';\n", password.reveal());
         let text = format!(
-            "tmp-storage-path = {:?}\nsocket = {:?}\n[security]\nauto-tls = false\n",
+            "tmp-storage-path = {:?}\nsocket = {:?}\ninitialize-sql-file = {:?}\n\
+             [security]\nauto-tls = false\n",
             folder.join("tmp"),
-            folder.join("s")
+            folder.join("s"),
+            write_init_file(data, &secure)
         );
         let _ = std::fs::write(&config, text);
         let mut command = program(install, &install.server);
@@ -143,9 +148,11 @@ fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
         command.env("HOME", folder);
         command
     };
-    let recipe =
-        Recipe { install, initialise: &initialise, start: &start, stop_signal: libc::SIGKILL };
-    let (server, (place, mut control)) = PrivateServer::start(&recipe, cache, check_port)?;
+    let template = format!("tidb-{}", install.version);
+    let stop_signal = libc::SIGKILL;
+    let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
+    let ready = |server: &PrivateServer| check_port(server, &password);
+    let (server, (place, mut control)) = PrivateServer::start(&recipe, cache, ready)?;
     // Its tuner trades memory for speed: 2 GB instead of half of one.
     run_to_end(&mut control, "set global tidb_enable_gogc_tuner = off", CONTROL_LIMIT)?;
     Ok(Started { server, place, control })

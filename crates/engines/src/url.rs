@@ -1,13 +1,14 @@
 //! `scheme://user:password@host:port/database`, read by hand so that the
 //! password can be kept out of everything that is printed or written.
 
+use crate::secret::Secret;
 use std::fmt;
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerUrl {
     pub scheme: String,
     pub user: Option<String>,
-    pub password: Option<String>,
+    pub password: Option<Secret>,
     pub host: String,
     pub port: Option<u16>,
     /// The database to log in to; Isolde works in one of its own.
@@ -29,13 +30,35 @@ impl ServerUrl {
             None => (None, authority),
         };
         let (user, password) = match login.map(|l| l.split_once(':').unwrap_or((l, ""))) {
-            Some((user, password)) => (some_text(user)?, some_text(password)?),
+            Some((user, password)) => (some_text(user)?, some_text(password)?.map(Secret::new)),
             None => (None, None),
         };
         let (host, port) = host_and_port(place)?;
         let database = some_text(path.trim_end_matches('/'))?;
         Ok(ServerUrl { scheme: scheme.to_ascii_lowercase(), user, password, host, port, database })
     }
+}
+
+/// A text that somebody else has made of what the user typed, with what may
+/// be the password of a URL in it hidden.
+pub fn without_passwords(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, behind) = rest.split_at(at + 3);
+        shown.push_str(before);
+        let end = behind.find(|c: char| c.is_whitespace() || "'\"`".contains(c));
+        let (url, tail) = behind.split_at(end.unwrap_or(behind.len()));
+        match url
+            .rsplit_once('@')
+            .and_then(|(login, place)| Some((login.split_once(':')?.0, place)))
+        {
+            Some((user, place)) => shown.push_str(&format!("{user}:***@{place}")),
+            None => shown.push_str(url),
+        }
+        rest = tail;
+    }
+    shown + rest
 }
 
 fn host_and_port(place: &str) -> Result<(String, Option<u16>), String> {
@@ -106,11 +129,19 @@ mod tests {
     #[test]
     fn a_password_is_read_but_never_shown() {
         let url = ServerUrl::parse("postgres://me:s%40cr@et@db.example:5433/app?x=1").unwrap();
-        assert_eq!(url.password.as_deref(), Some("s@cr@et"));
+        assert_eq!(url.password, Some(Secret::new("s@cr@et")));
         assert_eq!((url.host.as_str(), url.port), ("db.example", Some(5433)));
         for shown in [url.to_string(), format!("{url:?}")] {
             assert!(!shown.contains("cr@et") && shown.contains("me:***@db.example:5433/app"));
         }
+    }
+
+    #[test]
+    fn a_text_with_urls_in_it_loses_their_passwords() {
+        let text = "unexpected argument 'mysql://me:s3c/r@et@h:1/d?x=1' and pg://h:1/ or x://a@b";
+        let shown = "unexpected argument 'mysql://me:***@h:1/d?x=1' and pg://h:1/ or x://a@b";
+        assert_eq!(without_passwords(text), shown);
+        assert_eq!(without_passwords("no url: a@b:c"), "no url: a@b:c");
     }
 
     #[test]

@@ -56,20 +56,25 @@ struct Image {
     /// Where the data is; kept in memory.
     data: &'static str,
     env: &'static [&'static str],
+    /// Names of the variables that give the image its administrator's
+    /// password. Only the names stand in the command: the values come from
+    /// the environment of the runtime. Empty where an image has no such way.
+    password: &'static [&'static str],
     /// Comes after the image: flags of the server.
     server: &'static [&'static str],
     /// What stands before a version in the image's tags.
     tag_prefix: &'static str,
 }
 
-/// Lets root in without a password, from anywhere: the port is on loopback.
+/// Root may come from anywhere: the port is on loopback.
 const IMAGES: [Image; 6] = [
     Image {
         engine: "postgres",
         name: "postgres",
         port: 5432,
         data: "/var/lib/postgresql",
-        env: &["POSTGRES_HOST_AUTH_METHOD=trust", "PGDATA=/var/lib/postgresql/isolde"],
+        env: &["PGDATA=/var/lib/postgresql/isolde"],
+        password: &["POSTGRES_PASSWORD"],
         server: &["-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off"],
         tag_prefix: "",
     },
@@ -79,7 +84,8 @@ const IMAGES: [Image; 6] = [
         port: 3306,
         data: "/var/lib/mysql",
         // Images before 10.6.5 know only the older name.
-        env: &["MARIADB_ALLOW_EMPTY_ROOT_PASSWORD=1", "MYSQL_ALLOW_EMPTY_PASSWORD=1"],
+        env: &[],
+        password: &["MARIADB_ROOT_PASSWORD", "MYSQL_ROOT_PASSWORD"],
         server: INNODB_WITHOUT_DURABILITY,
         tag_prefix: "",
     },
@@ -88,7 +94,8 @@ const IMAGES: [Image; 6] = [
         name: "mysql",
         port: 3306,
         data: "/var/lib/mysql",
-        env: &["MYSQL_ALLOW_EMPTY_PASSWORD=1", "MYSQL_ROOT_HOST=%"],
+        env: &["MYSQL_ROOT_HOST=%"],
+        password: &["MYSQL_ROOT_PASSWORD"],
         server: INNODB_WITHOUT_DURABILITY,
         tag_prefix: "",
     },
@@ -98,6 +105,7 @@ const IMAGES: [Image; 6] = [
         port: 4000,
         data: "/isolde",
         env: &[],
+        password: &[],
         server: &["--store=unistore", "--path=/isolde/data", "--host=0.0.0.0", "-P", "4000"],
         tag_prefix: "v",
     },
@@ -107,6 +115,7 @@ const IMAGES: [Image; 6] = [
         port: 3306,
         data: "/var/lib/dolt",
         env: &["DOLT_ROOT_HOST=%"],
+        password: &["DOLT_ROOT_PASSWORD"],
         server: &[],
         tag_prefix: "",
     },
@@ -116,6 +125,7 @@ const IMAGES: [Image; 6] = [
         port: 26257,
         data: "/isolde",
         env: &[],
+        password: &[],
         server: &["start-single-node", "--insecure", "--store=type=mem,size=1GiB"],
         tag_prefix: "v",
     },
@@ -150,9 +160,17 @@ pub fn container_command(
     for variable in image.env {
         command.extend(["--env".into(), variable.to_string()]);
     }
+    for variable in image.password {
+        command.extend(["--env".into(), variable.to_string()]);
+    }
     command.push(format!("{}:{tag}", image.name));
     command.extend(image.server.iter().map(|flag| flag.to_string()));
     Ok(command)
+}
+
+/// The variables that the runtime must find a new password in.
+pub fn password_variables(engine: &str) -> &'static [&'static str] {
+    IMAGES.iter().find(|image| image.engine == engine).map_or(&[], |image| image.password)
 }
 
 /// The command that ends what [`container_command`] began, data and all.
@@ -174,7 +192,7 @@ mod tests {
             command("postgres", Some("18")),
             "podman run --rm --name isolde-1 --publish 127.0.0.1:40001:5432 \
              --tmpfs /var/lib/postgresql:rw,mode=1777 \
-             --env POSTGRES_HOST_AUTH_METHOD=trust --env PGDATA=/var/lib/postgresql/isolde \
+             --env PGDATA=/var/lib/postgresql/isolde --env POSTGRES_PASSWORD \
              postgres:18 \
              -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
         );
@@ -186,6 +204,7 @@ mod tests {
             let command = command(engine, Some("8.4"));
             assert!(command.contains("--publish 127.0.0.1:40001:3306"));
             assert!(command.contains(&format!(" {engine}:8.4 ")));
+            assert!(command.contains(" --env MYSQL_ROOT_PASSWORD "));
             assert!(command.ends_with(
                 "--innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --skip-log-bin"
             ));

@@ -27,7 +27,9 @@ pub fn run(context: &Context<'_>, target: &str, setup: Option<&Path>) -> Outcome
             if !client.is_installed() {
                 context.console.note(&format!("({})", client.missing()));
             }
-            if let (Some(_), Some(variable)) = (target.password(), client.password_variable) {
+            if let Some((variable, _)) = &client.password
+                && !client.shows_password
+            {
                 context.console.note(&format!("The client takes the password from {variable}."));
             }
         }
@@ -89,11 +91,14 @@ fn as_json(engine: &dyn Engine, client: Option<&ClientCommand>) -> serde_json::V
         all["port"] = json!(place.port);
         all["user"] = json!(place.user);
         all["database"] = json!(place.database);
+        if let Some(password) = place.password.filter(|_| place.private) {
+            all["password"] = json!(password.reveal());
+        }
     }
     if let Some(file) = engine.database_file() {
         all["file"] = json!(file.display().to_string());
     }
-    all["client"] = json!(client.map(ClientCommand::text));
+    all["client"] = json!(client.map(ClientCommand::line));
     all
 }
 
@@ -106,13 +111,16 @@ pub fn introduce(context: &Context<'_>, engine: &dyn Engine, client: Option<&Cli
         row("host", &place.host);
         row("port", &place.port.to_string());
         row("user", &place.user);
+        if let Some(password) = place.password.as_ref().filter(|_| place.private) {
+            row("password", password.reveal());
+        }
         row("database", &place.database);
     }
     if let Some(file) = engine.database_file() {
         row("file", &file.display().to_string());
     }
     if let Some(client) = client {
-        row("client", &client.text());
+        row("client", &client.line());
     }
 }
 

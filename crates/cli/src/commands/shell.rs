@@ -22,16 +22,16 @@ pub fn run(context: &Context<'_>, clients: u16, target: &str, setup: Option<&Pat
     if on_screen && let Some(tmux) = Tmux::find() {
         let info = engine.info();
         let title = format!("{} {}", info.engine, info.version);
-        return tmux.side_by_side(&named, &client, &title, target.password());
+        return tmux.side_by_side(&named, &title);
     }
     if context.json {
-        let commands: Vec<String> = named.iter().map(ClientCommand::text).collect();
+        let commands: Vec<String> = named.iter().map(ClientCommand::line).collect();
         context.console.print(&serde_json::json!({"clients": commands}).to_string());
     } else {
         introduce(context, engine.as_ref(), None);
         context.console.print("Run each of these in a terminal of its own:");
         for command in &named {
-            context.console.print(&format!("  {}", command.text()));
+            context.console.print(&format!("  {}", command.line()));
         }
     }
     wait_until_told(context);
@@ -73,13 +73,7 @@ impl Tmux {
         Err(failed(String::from_utf8_lossy(&output.stderr).trim().into()))
     }
 
-    fn side_by_side(
-        &self,
-        named: &[ClientCommand],
-        client: &ClientCommand,
-        title: &str,
-        password: Option<&str>,
-    ) -> Outcome {
+    fn side_by_side(&self, named: &[ClientCommand], title: &str) -> Outcome {
         for (i, pane) in named.iter().enumerate() {
             let text = pane.text();
             let how: &[&str] = match i {
@@ -89,8 +83,8 @@ impl Tmux {
             let mut command = self.command(how);
             command.arg(&text);
             // Through the environment, which other users cannot list.
-            if let (Some(variable), Some(password)) = (client.password_variable, password) {
-                command.env(variable, password);
+            if let Some((variable, password)) = &pane.password {
+                command.env(variable, password.reveal());
             }
             self.tell_with(command)?;
             // Evened out each time, or the last ones find no room.

@@ -21,7 +21,11 @@ impl Bench {
     pub fn faulted(&self, fault: &'static Fault, rate: f64, seed: u64) -> (Runner, Strikes) {
         let family = self.target.split(['@', '+']).next().unwrap();
         let target = match self.clean.engine.client() {
-            Some(at) => format!("{family}://{}@{}:{}/{}", at.user, at.host, at.port, at.database),
+            Some(at) => {
+                let password = at.password.as_ref().map_or("", |p| p.reveal());
+                let login = format!("{}:{password}", at.user);
+                format!("{family}://{login}@{}:{}/{}", at.host, at.port, at.database)
+            }
             None => self.target.into(),
         };
         let options = Options { cache: Cache::open(), via: None };
