@@ -293,6 +293,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rows_of_one_side_only_are_counted_one_by_one() {
+        let rows =
+            |values: &[i64]| -> Vec<Row> { values.iter().map(|v| vec![Value::Int(*v)]).collect() };
+        assert_eq!(rows_without(&rows(&[1, 1, 2]), &rows(&[1, 3])), rows(&[1, 2]));
+        assert!(rows_without(&rows(&[1, 2]), &rows(&[2, 1, 1])).is_empty());
+    }
+
+    #[test]
     fn numbers_are_the_same_whatever_their_type() {
         let one = [
             Value::Int(1),

@@ -12,7 +12,7 @@ use isolde_core::transcript::transcript;
 use isolde_engines::fault::{FAULTS, Planted, find, plant};
 use isolde_engines::runner::Runner;
 use planted::{Bench, rows, seen};
-use support::{Dice, TWO_ROWS, case, open, repeats, run, steps, told};
+use support::{Dice, THREE_ROWS, TWO_ROWS, interleaved, open, repeats, run, steps, told};
 
 const SERVERS: [&str; 2] = ["postgres", "mariadb"];
 
@@ -42,19 +42,9 @@ fn random_case(seed: u64) -> Case {
             });
         }
         script.push(if dice.below(2) == 0 { "rollback" } else { "commit" }.into());
-        script.reverse();
         scripts.push(script);
     }
-    let mut text = String::from(
-        "case: again\nsetup:\n  create table t (id int primary key, v int);\n  insert into t values (1, 1), (2, 2), (3, 3);\n",
-    );
-    while scripts.iter().any(|s| !s.is_empty()) {
-        let who = dice.below(3) as usize;
-        if let Some(sql) = scripts[who].pop() {
-            text.push_str(&format!("s{}> {sql};\n", who + 1));
-        }
-    }
-    case(&text)
+    interleaved(&mut dice, &THREE_ROWS, scripts)
 }
 
 /// Two runs of many cases, statements that wait and deadlocks among them.

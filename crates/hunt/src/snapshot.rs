@@ -131,9 +131,4 @@ mod tests {
         assert!(same_tables(&twice, &table(&[20, 10])));
         assert!(apply(once, &change(&[1], &[11])).is_none());
     }
-
-    #[test]
-    fn what_is_only_on_one_side_is_counted_row_by_row() {
-        assert_eq!(rows_without(&table(&[1, 1, 2])[0], &table(&[1, 3])[0]), table(&[1, 2])[0]);
-    }
 }

@@ -85,6 +85,24 @@ impl Dice {
     }
 }
 
+/// A case of sessions `s1`, `s2`, … that each work through a script of their
+/// own, in an order that the dice choose.
+pub fn interleaved(dice: &mut Dice, setup: &[&str], scripts: Vec<Vec<String>>) -> Case {
+    let mut text = String::from("case: interleaved\nsetup:\n");
+    setup.iter().for_each(|sql| text.push_str(&format!("  {sql};\n")));
+    let mut left: Vec<_> = scripts.into_iter().map(Vec::into_iter).collect();
+    while left.iter().any(|script| script.len() > 0) {
+        let who = dice.below(left.len() as u64) as usize;
+        if let Some(sql) = left[who].next() {
+            text.push_str(&format!("s{}> {sql};\n", who + 1));
+        }
+    }
+    case(&text)
+}
+
+pub const THREE_ROWS: [&str; 2] =
+    ["create table t (id int primary key, v int)", "insert into t values (1, 1), (2, 2), (3, 3)"];
+
 /// How often something is repeated: a few times in the test suite, as often as
 /// the variable says when it is measured in earnest.
 pub fn repeats(variable: &str, usual: usize) -> usize {
