@@ -175,7 +175,7 @@ pub enum Command {
         /// The output folders of the shards.
         #[arg(value_name = "DIR", required = true)]
         dirs: Vec<PathBuf>,
-        /// Where to put the union; a hunt that is there already is replaced.
+        /// Where to put the union; a hunt that is there already is moved aside.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },

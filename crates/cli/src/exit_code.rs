@@ -2,6 +2,7 @@
 
 use isolde_engines::engine::EngineError;
 use isolde_engines::runner::RunError;
+use isolde_hunt::folder::FolderError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExitCode {
@@ -14,6 +15,9 @@ pub enum ExitCode {
     /// A target could not be reached or did not start.
     Unreachable = 4,
     BadInput = 5,
+    /// What was to be written could not be: a full disk, a folder that is
+    /// somebody else's.
+    Output = 6,
     Internal = 70,
     /// Ended by Ctrl-C, as shells count it.
     Interrupted = 130,
@@ -27,22 +31,25 @@ Exit codes:
   3    undecided
   4    a target is unreachable or failed to start
   5    a bad input file
+  6    the output cannot be written: a full disk, a folder that is not a hunt's
   70   an internal error: a defect of Isolde
   130  ended by Ctrl-C";
 
 impl ExitCode {
     /// Of two outcomes the one that a script should hear about. Trouble with
-    /// a target hides what it would have found, so it comes before findings.
+    /// a target hides what it would have found, so it comes before findings;
+    /// trouble with the output does not undo what was found.
     pub fn worse(self, other: ExitCode) -> ExitCode {
         let rank = |code: ExitCode| match code {
             ExitCode::Fine => 0,
             ExitCode::Undecided => 1,
-            ExitCode::Violation => 2,
-            ExitCode::Usage => 3,
-            ExitCode::Unreachable => 4,
-            ExitCode::BadInput => 5,
-            ExitCode::Interrupted => 6,
-            ExitCode::Internal => 7,
+            ExitCode::Output => 2,
+            ExitCode::Violation => 3,
+            ExitCode::Usage => 4,
+            ExitCode::Unreachable => 5,
+            ExitCode::BadInput => 6,
+            ExitCode::Interrupted => 7,
+            ExitCode::Internal => 8,
         };
         if rank(other) > rank(self) { other } else { self }
     }
@@ -70,6 +77,16 @@ impl Failure {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
         Failure::new(ExitCode::Unreachable, error.to_string())
+    }
+}
+
+impl From<FolderError> for Failure {
+    fn from(error: FolderError) -> Failure {
+        let code = match &error {
+            FolderError::Io { .. } | FolderError::Refused(_) => ExitCode::Output,
+            FolderError::Unusable(_) => ExitCode::BadInput,
+        };
+        Failure::new(code, error.to_string())
     }
 }
 

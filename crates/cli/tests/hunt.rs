@@ -239,5 +239,5 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
     }
     let nothing = hunt(&dir.path().join("nothing"), &["--resume"]);
     assert_eq!(nothing.status.code(), Some(5));
-    assert!(text(&nothing.stderr).contains("hunt.json"));
+    assert!(text(&nothing.stderr).contains("there is no such folder"));
 }

@@ -140,7 +140,7 @@ fn what_does_not_belong_together_is_not_merged() {
     assert_eq!(code, Some(5));
     assert!(said.contains("shard 1/2"), "{said}");
     let (code, said) = refused(&[&a], &a);
-    assert_eq!(code, Some(2));
+    assert_eq!(code, Some(6));
     assert!(said.contains("name another --out"), "{said}");
     let (code, said) = refused(&[&a, dir.path()], &out);
     assert_eq!(code, Some(5));

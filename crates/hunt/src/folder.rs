@@ -4,59 +4,86 @@
 //! Everything is written when it happens. What must not be torn is written
 //! beside its place and then renamed.
 
+use crate::claim::{self, Claim};
+use crate::files;
 use crate::finding::{Evidence, Finding};
 use crate::summary::Summary;
 use isolde_core::case;
 use isolde_core::transcript::transcript;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 const FINDINGS: &str = "findings.jsonl";
 const DOCUMENTED: &str = "documented.jsonl";
+/// Larger files are not read: Isolde writes none of that size.
+const LARGEST_FILE: u64 = 1 << 30;
 
 pub struct Folder {
     path: PathBuf,
+    /// None for who only reads.
+    claim: Option<Claim>,
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {error}", path.display())]
-pub struct FolderError {
-    pub path: PathBuf,
-    pub error: io::Error,
+pub enum FolderError {
+    #[error("{}: {error}", path.display())]
+    Io { path: PathBuf, error: io::Error },
+    /// The folder is not ours to write to.
+    #[error("{0}")]
+    Refused(String),
+    /// What is in it is damaged, or not what was asked for.
+    #[error("{0}")]
+    Unusable(String),
 }
 
 type Done<T> = Result<T, FolderError>;
 
-fn at<T>(path: &Path, result: io::Result<T>) -> Done<T> {
-    result.map_err(|error| FolderError { path: path.into(), error })
+pub(crate) fn at<T>(path: &Path, result: io::Result<T>) -> Done<T> {
+    result.map_err(|error| FolderError::Io { path: path.into(), error })
+}
+
+fn unusable(file: &Path, what: &dyn std::fmt::Display) -> FolderError {
+    FolderError::Unusable(format!("{}: {what}", file.display()))
 }
 
 impl Folder {
-    /// A folder for a new hunt. One that holds another hunt is emptied of it,
-    /// and of nothing else.
+    /// A folder for a new hunt. What holds another hunt is moved aside, what
+    /// holds anything else is refused.
     pub fn create(path: &Path) -> Done<Folder> {
-        at(path, fs::create_dir_all(path))?;
-        let folder = Folder { path: path.into() };
-        for name in ["hunt.json", FINDINGS, DOCUMENTED, "report.html"] {
-            remove_file(&folder.path.join(name))?;
-        }
+        let path = claim::plain(path);
+        let claim = claim::take(&path)?;
         for name in ["findings", "current"] {
-            let inner = folder.path.join(name);
-            if inner.exists() {
-                at(&inner, fs::remove_dir_all(&inner))?;
-            }
+            let inner = path.join(name);
             at(&inner, fs::create_dir_all(&inner))?;
         }
         for name in [FINDINGS, DOCUMENTED] {
-            let file = folder.path.join(name);
-            at(&file, File::create(&file).map(drop))?;
+            let file = path.join(name);
+            at(&file, File::create_new(&file).map(drop))?;
         }
-        Ok(folder)
+        Ok(Folder { path, claim: Some(claim) })
     }
 
+    /// Whether `create` would be refused; nothing is changed.
+    pub fn check(path: &Path) -> Done<()> {
+        claim::check(&claim::plain(path))
+    }
+
+    /// The folder of an earlier hunt, to go on writing to it.
+    pub fn reopen(path: &Path) -> Done<Folder> {
+        let path = claim::plain(path);
+        let claim = claim::take_again(&path)?;
+        Ok(Folder { path, claim: Some(claim) })
+    }
+
+    /// To read only.
     pub fn open(path: &Path) -> Folder {
-        Folder { path: path.into() }
+        Folder { path: path.into(), claim: None }
+    }
+
+    /// Where the hunt is now that was here before.
+    pub fn moved(&self) -> Option<&Path> {
+        self.claim.as_ref()?.moved.as_deref()
     }
 
     pub fn path(&self) -> &Path {
@@ -113,36 +140,32 @@ impl Folder {
     fn append(&self, name: &str, finding: &Finding) -> Done<()> {
         let file = self.path.join(name);
         let line = serde_json::to_string(finding).unwrap_or_default() + "\n";
-        let append = || {
-            let mut out = OpenOptions::new().create(true).append(true).open(&file)?;
-            out.write_all(line.as_bytes())
-        };
-        at(&file, append())
+        at(&file, files::append(&file, line.as_bytes()))
     }
 
     pub fn write_summary(&self, summary: &Summary) -> Done<()> {
         let file = self.path.join("hunt.json");
-        let beside = self.path.join("hunt.json.new");
-        at(&beside, fs::write(&beside, json(summary) + "\n"))?;
-        at(&file, fs::rename(&beside, &file))
+        at(&file, files::replace(&file, (json(summary) + "\n").as_bytes()))
     }
 
-    pub fn read_summary(&self) -> Result<Summary, String> {
+    pub fn read_summary(&self) -> Done<Summary> {
         let file = self.path.join("hunt.json");
-        let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-        serde_json::from_str(&text).map_err(|e| format!("{}: {e}", file.display()))
+        let wrong = |e: &dyn std::fmt::Display| unusable(&file, e);
+        let bytes = files::read(&file, LARGEST_FILE).map_err(|e| wrong(&e))?;
+        let bytes = bytes.ok_or_else(|| wrong(&"there is no such file"))?;
+        serde_json::from_slice(&bytes).map_err(|e| wrong(&e))
     }
 
-    pub fn read_findings(&self) -> Result<Vec<Finding>, String> {
+    pub fn read_findings(&self) -> Done<Vec<Finding>> {
         read_lines(&self.path.join(FINDINGS))
     }
 
-    pub fn read_documented(&self) -> Result<Vec<Finding>, String> {
+    pub fn read_documented(&self) -> Done<Vec<Finding>> {
         read_lines(&self.path.join(DOCUMENTED))
     }
 
     /// Takes away what was found in cases that will be run again.
-    pub fn keep_only(&self, keep: &dyn Fn(u64) -> bool) -> Result<(), String> {
+    pub fn keep_only(&self, keep: &dyn Fn(u64) -> bool) -> Done<()> {
         for name in [FINDINGS, DOCUMENTED] {
             let file = self.path.join(name);
             let all = read_lines(&file)?;
@@ -150,42 +173,31 @@ impl Folder {
                 all.into_iter().partition(|f| keep(f.case_number));
             let lines: String =
                 kept.iter().map(|f| serde_json::to_string(f).unwrap_or_default() + "\n").collect();
-            let beside = self.path.join(format!("{name}.new"));
-            fs::write(&beside, lines)
-                .and_then(|()| fs::rename(&beside, &file))
-                .map_err(|e| format!("{}: {e}", file.display()))?;
+            at(&file, files::replace(&file, lines.as_bytes()))?;
             for finding in gone {
                 let _ = fs::remove_dir_all(self.path.join("findings").join(finding.id));
             }
         }
         let current = self.path.join("current");
-        fs::create_dir_all(&current).map_err(|e| format!("{}: {e}", current.display()))
+        at(&current, fs::create_dir_all(&current))
     }
 }
 
 /// A last line without its end was torn by a kill: it is left out.
-fn read_lines(file: &Path) -> Result<Vec<Finding>, String> {
-    let text = match fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(format!("{}: {error}", file.display())),
+fn read_lines(file: &Path) -> Done<Vec<Finding>> {
+    let wrong = |e: &dyn std::fmt::Display| unusable(file, e);
+    let Some(bytes) = files::read(file, LARGEST_FILE).map_err(|e| wrong(&e))? else {
+        return Ok(Vec::new());
     };
+    let text = String::from_utf8(bytes).map_err(|e| wrong(&e))?;
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     whole
         .lines()
         .enumerate()
         .map(|(i, line)| {
-            serde_json::from_str(line)
-                .map_err(|e| format!("{}: line {}: {e}", file.display(), i + 1))
+            serde_json::from_str(line).map_err(|e| wrong(&format!("line {}: {e}", i + 1)))
         })
         .collect()
-}
-
-fn remove_file(path: &Path) -> Done<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => at(path, Err(error)),
-        _ => Ok(()),
-    }
 }
 
 fn json(value: &impl serde::Serialize) -> String {

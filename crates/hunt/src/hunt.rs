@@ -77,8 +77,6 @@ pub enum HuntError {
     Run(#[from] RunError),
     #[error(transparent)]
     Folder(#[from] FolderError),
-    #[error("{0}")]
-    Resume(String),
 }
 
 /// What the workers share.
@@ -287,12 +285,12 @@ impl Ctx<'_> {
 
 /// What an interrupted hunt left in its folder, ready to go on: what was found
 /// in cases that will be run again is taken away.
-pub fn resume(folder: &Folder, identity: &Identity, shard: Shard) -> Result<Summary, HuntError> {
-    let summary = folder.read_summary().map_err(HuntError::Resume)?;
+pub fn resume(folder: &Folder, identity: &Identity, shard: Shard) -> Result<Summary, FolderError> {
+    let summary = folder.read_summary()?;
     if summary.identity != *identity || summary.shards != [shard] {
         let what = crate::merge::first_difference(&summary.identity, identity)
             .unwrap_or_else(|| "the shard".into());
-        return Err(HuntError::Resume(format!(
+        return Err(FolderError::Unusable(format!(
             "{} holds another hunt ({what} differs); give the same arguments, or another --out",
             folder.path().display()
         )));
@@ -303,6 +301,6 @@ pub fn resume(folder: &Folder, identity: &Identity, shard: Shard) -> Result<Summ
         let done = progress.partial.get(&block).copied().unwrap_or(0);
         progress.is_done(block) || number % CASES_PER_BLOCK < done
     };
-    folder.keep_only(&keep).map_err(HuntError::Resume)?;
+    folder.keep_only(&keep)?;
     Ok(summary)
 }

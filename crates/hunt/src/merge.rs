@@ -1,7 +1,8 @@
 //! Unites the output folders of shards: the same hunt, other case numbers.
 
+use crate::files;
 use crate::finding::Finding;
-use crate::folder::Folder;
+use crate::folder::{Folder, FolderError, at};
 use crate::report::load::is_folder_name;
 use crate::summary::{Identity, Progress, Shard, Summary};
 use crate::tally::Tally;
@@ -24,17 +25,17 @@ pub fn first_difference(a: &Identity, b: &Identity) -> Option<String> {
 }
 
 /// Writes the union of `parts` to `out`, which must not be one of them.
-pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, String> {
+pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, FolderError> {
     let folders: Vec<Folder> = parts.iter().map(|p| Folder::open(p)).collect();
     let summaries: Vec<Summary> =
         folders.iter().map(Folder::read_summary).collect::<Result<_, _>>()?;
     let (Some(first), Some(first_path)) = (summaries.first(), parts.first()) else {
-        return Err("nothing to merge".into());
+        return Err(FolderError::Unusable("there is nothing to merge".into()));
     };
     let mut shards: Vec<(Shard, &Path)> = Vec::new();
     for (summary, path) in summaries.iter().zip(parts) {
         if let Some(what) = first_difference(&first.identity, &summary.identity) {
-            return Err(format!(
+            return unusable(format!(
                 "{} and {} are not parts of one hunt: their {what} differs",
                 first_path.display(),
                 path.display()
@@ -42,7 +43,7 @@ pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, String> {
         }
         for shard in &summary.shards {
             if let Some((_, other)) = shards.iter().find(|(s, _)| s == shard) {
-                return Err(format!(
+                return unusable(format!(
                     "shard {shard} is in {} and in {}",
                     other.display(),
                     path.display()
@@ -54,13 +55,30 @@ pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, String> {
     let mut shards: Vec<Shard> = shards.into_iter().map(|(shard, _)| shard).collect();
     shards.sort();
     if let Some(odd) = shards.iter().find(|s| s.of != shards[0].of) {
-        return Err(format!("shards {} and {odd} cut the cases in different ways", shards[0]));
+        return unusable(format!("shards {} and {odd} cut the cases in different ways", shards[0]));
     }
-    let here = |p: &Path| fs::canonicalize(p).ok();
-    if parts.iter().any(|p| here(p).is_some() && here(p) == here(out)) {
-        return Err(format!("{} is one of the parts; name another --out", out.display()));
+    if let Some(part) = parts.iter().find(|p| overlap(p, out)) {
+        let (out, part) = (out.display(), part.display());
+        return Err(FolderError::Refused(format!(
+            "{out} is the part {part}, or holds it, or is in it; name another --out"
+        )));
     }
+    Folder::check(out)?;
     unite(&folders, &summaries, shards, out)
+}
+
+fn unusable<T>(why: String) -> Result<T, FolderError> {
+    Err(FolderError::Unusable(why))
+}
+
+/// Whether one of two folders is the other, or in it: what is moved aside to
+/// make room for the union may hold no part of it.
+pub fn overlap(part: &Path, out: &Path) -> bool {
+    let here = |p: &Path| fs::canonicalize(p);
+    match (here(part), here(out)) {
+        (Ok(part), Ok(out)) => part.starts_with(&out) || out.starts_with(&part),
+        _ => false,
+    }
 }
 
 fn unite(
@@ -68,7 +86,7 @@ fn unite(
     summaries: &[Summary],
     shards: Vec<Shard>,
     out: &Path,
-) -> Result<Summary, String> {
+) -> Result<Summary, FolderError> {
     let mut tally = Tally::default();
     let mut progress = Progress::default();
     let (mut findings, mut documented) = (Vec::new(), Vec::new());
@@ -82,46 +100,36 @@ fn unite(
             // Parts come from other machines; an id may not lead elsewhere.
             if !is_folder_name(&finding.id) {
                 let part = folder.path().display();
-                return Err(format!("{part}: `{}` is not the name of a finding", finding.id));
+                return unusable(format!("{part}: `{}` is not the name of a finding", finding.id));
             }
             copies.push((folder.path().join("findings").join(&finding.id), finding.id.clone()));
         }
         findings.extend(found);
         documented.extend(folder.read_documented()?);
     }
-    let target = Folder::create(out).map_err(|e| e.to_string())?;
+    let target = Folder::create(out)?;
     for (from, id) in &copies {
         // One that is lost costs its evidence, not the union; the report says so.
         if from.is_dir() {
-            copy_folder(from, &out.join("findings").join(id))?;
+            at(from, files::copy_all(from, &target.path().join("findings").join(id)))?;
         }
     }
     let by_number = |f: &Finding| f.case_number;
     findings.sort_by_key(by_number);
     documented.sort_by_key(by_number);
     for finding in &findings {
-        target.note_finding(finding).map_err(|e| e.to_string())?;
+        target.note_finding(finding)?;
     }
     for finding in &documented {
-        target.note_documented(finding).map_err(|e| e.to_string())?;
+        target.note_documented(finding)?;
     }
     target.forget_current();
     // Shards run beside each other: the longest is what one waits for.
     let seconds = summaries.iter().map(|s| s.seconds).fold(0.0, f64::max);
     let identity = summaries[0].identity.clone();
     let summary = Summary::new(identity, shards, &tally, seconds, progress);
-    target.write_summary(&summary).map_err(|e| e.to_string())?;
+    target.write_summary(&summary)?;
     Ok(summary)
-}
-
-fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
-    let failed = |e: std::io::Error| format!("{}: {e}", from.display());
-    fs::create_dir_all(to).map_err(failed)?;
-    for entry in fs::read_dir(from).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        fs::copy(entry.path(), to.join(entry.file_name())).map_err(failed)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -183,7 +191,7 @@ mod tests {
         let out = dir.path().join("out");
         let a = part(dir.path(), "a", 7, (1, 2), &[]);
         let refused = |other: &Path| {
-            let said = merge(&[&a, other], &out).unwrap_err();
+            let said = merge(&[&a, other], &out).unwrap_err().to_string();
             assert!(!out.exists(), "nothing is written");
             said
         };
@@ -201,7 +209,7 @@ mod tests {
         Folder::open(&version).write_summary(&summary).unwrap();
         assert!(refused(&version).contains("server_version differs"));
         assert!(refused(&dir.path().join("none")).contains("hunt.json"));
-        assert!(merge(&[&a], &a).unwrap_err().contains("one of the parts"));
+        assert!(merge(&[&a], &a).unwrap_err().to_string().contains("is the part"));
     }
 
     #[test]
@@ -212,15 +220,18 @@ mod tests {
         let out = part(dir.path(), "out", 9, (1, 1), &[8]);
         fs::remove_dir_all(a.join("findings/000001")).unwrap();
         fs::write(b.join("findings.jsonl"), "{}\n").unwrap();
-        assert!(merge(&[&a, &b], &out).unwrap_err().contains("findings.jsonl: line 1"));
+        assert!(merge(&[&a, &b], &out).unwrap_err().to_string().contains("findings.jsonl: line 1"));
         let mut evil = made(4, "wait", Label::Bug, "x").finding;
         evil.id = "../../evil".into();
         fs::write(b.join("findings.jsonl"), serde_json::to_string(&evil).unwrap() + "\n").unwrap();
-        assert!(merge(&[&a, &b], &out).unwrap_err().contains("not the name of a finding"));
+        assert!(
+            merge(&[&a, &b], &out).unwrap_err().to_string().contains("not the name of a finding")
+        );
         assert!(out.join("findings/000008").is_dir(), "the older hunt is still there");
         fs::write(b.join("findings.jsonl"), "").unwrap();
         merge(&[&a, &b], &out).unwrap();
         assert!(!out.join("findings/000008").exists() && out.join("findings/000002").is_dir());
+        assert!(dir.path().join("out.old/findings/000008").is_dir(), "moved aside, not deleted");
         let page = fs::read_to_string(report::write(&out).unwrap()).unwrap();
         assert!(page.contains("the folder findings/000001 is missing"));
     }

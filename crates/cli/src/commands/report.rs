@@ -18,21 +18,21 @@ pub fn run(context: &Context<'_>, dir: &Path) -> Outcome {
 
 /// Whoever mistypes a folder hears of the folder, not of a file in it.
 pub fn write(dir: &Path) -> Result<PathBuf, Failure> {
-    let failed = |message: String| Failure::new(ExitCode::BadInput, message);
-    is_hunt(dir).map_err(failed)?;
-    report::write(dir).map_err(failed)
+    is_hunt(dir)?;
+    Ok(report::write(dir)?)
 }
 
-pub fn is_hunt(dir: &Path) -> Result<(), String> {
+pub fn is_hunt(dir: &Path) -> Result<(), Failure> {
     let shown = dir.display();
+    let wrong = |message: String| Err(Failure::new(ExitCode::BadInput, message));
     if !dir.exists() {
-        return Err(format!("{shown}: there is no such folder"));
+        return wrong(format!("{shown}: there is no such folder"));
     }
     if !dir.is_dir() {
-        return Err(format!("{shown}: this is a file; name the output folder of a hunt"));
+        return wrong(format!("{shown}: this is a file; name the output folder of a hunt"));
     }
     if !dir.join("hunt.json").exists() {
-        return Err(format!(
+        return wrong(format!(
             "{shown}: there is no hunt.json in it, so it is not the output folder of a hunt"
         ));
     }

@@ -1,10 +1,9 @@
 //! What the folder of a finding holds, and in which words it is said that a
 //! part of it is missing or damaged.
 
+use crate::files;
 use isolde_core::History;
 use isolde_core::history::What;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 /// Larger files are not read: a report is for reading too.
@@ -29,7 +28,8 @@ pub fn evidence(dir: &Path, id: &str) -> Result<Evidence, String> {
         return Err(format!("`{id}` is not the name of a finding's folder"));
     }
     let folder = dir.join("findings").join(id);
-    if !folder.is_dir() {
+    let real = |p: &Path| p.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    if !real(&dir.join("findings")) || !real(&folder) {
         return Err(format!("the folder findings/{id} is missing"));
     }
     let runs = [
@@ -52,18 +52,9 @@ pub fn evidence(dir: &Path, id: &str) -> Result<Evidence, String> {
 
 /// None where there is no such file.
 fn read(folder: &Path, name: &str) -> Result<Option<String>, String> {
-    let file = folder.join(name);
-    let failed = |e: std::io::Error| format!("{name}: {e}");
-    match fs::metadata(&file) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
-        Ok(meta) if meta.len() > LARGEST_FILE => {
-            return Err(format!("{name} has {} bytes, too many to show", meta.len()));
-        }
-        Ok(_) => {}
-    }
-    let bytes = fs::read(&file).map_err(failed)?;
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    let bytes =
+        files::read(&folder.join(name), LARGEST_FILE).map_err(|e| format!("{name}: {e}"))?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn history(folder: &Path, name: &str) -> Result<Option<History>, String> {
@@ -98,6 +89,7 @@ fn dangling(history: &History) -> Option<String> {
 mod tests {
     use super::*;
     use crate::report::tests::fixture;
+    use std::fs;
 
     #[test]
     fn an_id_is_a_name_and_never_a_path() {

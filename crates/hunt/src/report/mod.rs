@@ -18,8 +18,8 @@ mod overview;
 pub(crate) mod tests;
 mod timeline;
 
-use crate::folder::Folder;
-use std::fs;
+use crate::files;
+use crate::folder::{Folder, FolderError, at};
 use std::path::{Path, PathBuf};
 
 const STYLE: &str = include_str!("style.css");
@@ -43,21 +43,18 @@ fn page(title: &str, body: &str) -> String {
 }
 
 /// Reads the output folder of a hunt and writes `report.html` into it.
-pub fn write(dir: &Path) -> Result<PathBuf, String> {
+pub fn write(dir: &Path) -> Result<PathBuf, FolderError> {
     let page = render(dir)?;
     let file = dir.join("report.html");
-    let beside = dir.join("report.html.new");
-    fs::write(&beside, page)
-        .and_then(|()| fs::rename(&beside, &file))
-        .map_err(|e| format!("{}: {e}", file.display()))?;
+    at(&file, files::replace(&file, page.as_bytes()))?;
     Ok(file)
 }
 
-fn render(dir: &Path) -> Result<String, String> {
+fn render(dir: &Path) -> Result<String, FolderError> {
     let folder = Folder::open(dir);
     let summary = folder.read_summary()?;
     let findings = folder.read_findings()?;
-    let documented = folder.read_documented();
+    let documented = folder.read_documented().map_err(|e| e.to_string());
     let groups = groups::group(&findings);
     let mut body =
         overview::headline(&summary, |label| groups.iter().filter(|g| g.label == label).count());

@@ -11,6 +11,7 @@ use isolde_core::oracle::Difference;
 use isolde_core::value::Row;
 use isolde_core::{Case, History, Level, Value, case};
 use std::collections::BTreeMap;
+use std::fs;
 
 const EVIL: &str = "</script></style><img src=x onerror=alert(1)>\"'&\u{202e}";
 
@@ -294,11 +295,11 @@ fn a_folder_that_is_missing_or_damaged_is_said_in_place() {
     assert!(page.contains("serial-tx.json is damaged"));
     assert!(page.contains("documented.jsonl: line 1"));
     fs::write(dir.path().join("findings.jsonl"), "{}\n").unwrap();
-    assert!(write(dir.path()).unwrap_err().contains("findings.jsonl: line 1"));
+    assert!(write(dir.path()).unwrap_err().to_string().contains("findings.jsonl: line 1"));
     fs::write(dir.path().join("hunt.json"), "{").unwrap();
-    assert!(write(dir.path()).unwrap_err().contains("hunt.json"));
+    assert!(write(dir.path()).unwrap_err().to_string().contains("hunt.json"));
     fs::remove_file(dir.path().join("hunt.json")).unwrap();
-    assert!(write(dir.path()).unwrap_err().contains("hunt.json"));
+    assert!(write(dir.path()).unwrap_err().to_string().contains("hunt.json"));
 }
 
 #[test]

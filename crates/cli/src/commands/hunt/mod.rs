@@ -35,6 +35,11 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
         }
         None => None,
     };
+    if args.resume {
+        super::report::is_hunt(&args.out)?;
+    } else {
+        Folder::check(&args.out)?;
+    }
     context.console.progress(&format!("starting {target}"));
     let open = || open_engine(context, &target, planted);
     let first = open()?;
@@ -72,6 +77,9 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
         open: &open,
         interrupted: interrupt::asked,
     };
+    if let Some(old) = folder.moved() {
+        context.console.note(&format!("the earlier hunt is now in {}", old.display()));
+    }
     show::beginning(context, &hunt, &folder);
     let watch = Watch::default();
     let ended =
@@ -81,9 +89,8 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
 }
 
 fn finish(context: &Context<'_>, args: &HuntArgs, folder: &Folder, summary: &Summary) -> Outcome {
-    let bad = |e: String| Failure::new(ExitCode::BadInput, e);
-    let findings = folder.read_findings().map_err(bad)?;
-    isolde_hunt::report::write(folder.path()).map_err(bad)?;
+    let findings = folder.read_findings()?;
+    isolde_hunt::report::write(folder.path())?;
     if let Some(file) = &args.junit {
         let text = show::junit(summary, &findings);
         std::fs::write(file, text).map_err(|e| {
@@ -133,12 +140,11 @@ fn options_of(args: &HuntArgs) -> BTreeMap<String, String> {
 
 fn open_folder(args: &HuntArgs, identity: &Identity) -> Result<(Folder, Option<Summary>), Failure> {
     if args.resume {
-        let folder = Folder::open(&args.out);
-        let earlier = hunt::resume(&folder, identity, args.shard).map_err(failure)?;
+        let folder = Folder::reopen(&args.out)?;
+        let earlier = hunt::resume(&folder, identity, args.shard)?;
         return Ok((folder, Some(earlier)));
     }
-    let folder = Folder::create(&args.out).map_err(|e| failure(e.into()))?;
-    Ok((folder, None))
+    Ok((Folder::create(&args.out)?, None))
 }
 
 fn chosen_oracles(names: &[String]) -> Result<Vec<&'static dyn Oracle>, Failure> {
@@ -178,7 +184,6 @@ fn new_seed() -> u64 {
 fn failure(error: HuntError) -> Failure {
     match error {
         HuntError::Run(error) => Failure::from(error),
-        HuntError::Folder(error) => Failure::new(ExitCode::BadInput, error.to_string()),
-        HuntError::Resume(text) => Failure::new(ExitCode::BadInput, text),
+        HuntError::Folder(error) => Failure::from(error),
     }
 }

@@ -1,0 +1,127 @@
+//! `--out` of `isolde hunt` and `isolde merge`: what is not ours is never
+//! touched, and nothing that was found is deleted.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn isolde(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_isolde")).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn hunt(out: &Path, more: &[&str]) -> Output {
+    let mut args = vec!["hunt", "sqlite", "--seed", "3", "--cases", "30", "--out", text(out)];
+    args.extend(more);
+    isolde(&args)
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_folder_that_is_not_a_hunts_is_refused_and_nothing_in_it_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let part = dir.path().join("part");
+    assert_eq!(hunt(&part, &[]).status.code(), Some(0));
+    let mine = dir.path().join("mine");
+    fs::create_dir_all(mine.join("findings")).unwrap();
+    fs::write(mine.join("findings/thesis.tex"), "years of work").unwrap();
+    let link = dir.path().join("link");
+    symlink(&part, &link).unwrap();
+    for (out, said) in [
+        (mine.as_path(), "is not empty"),
+        (Path::new("/"), "root of all files"),
+        (&link, "is a symbolic link"),
+        (Path::new("/dev/null"), "is a file"),
+    ] {
+        let merged = isolde(&["merge", text(&part), "--out", text(out)]);
+        for output in [hunt(out, &[]), merged] {
+            assert_eq!(output.status.code(), Some(6), "{}: {}", out.display(), stderr(&output));
+            let named = stderr(&output).contains(said) || stderr(&output).contains("is the part");
+            assert!(named, "{said}: {}", stderr(&output));
+        }
+    }
+    assert_eq!(fs::read_to_string(mine.join("findings/thesis.tex")).unwrap(), "years of work");
+    assert_eq!(fs::read_dir(&mine).unwrap().count(), 1);
+    assert_eq!(hunt(&link, &["--resume"]).status.code(), Some(6));
+}
+
+#[test]
+fn an_earlier_hunt_is_moved_aside_by_a_hunt_and_by_a_merge() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for n in 1..=3 {
+        let output = hunt(&at("out"), &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let told = stderr(&output).contains("the earlier hunt is now in");
+        assert_eq!(told, n > 1, "{}", stderr(&output));
+        fs::write(at("out").join("note.txt"), n.to_string()).unwrap();
+    }
+    let note = |name: &str| fs::read_to_string(at(name).join("note.txt")).unwrap();
+    assert_eq!(
+        (note("out.old"), note("out.old.2"), note("out")),
+        ("1".into(), "2".into(), "3".into())
+    );
+    let output = isolde(&["merge", text(&at("out.old")), "--out", text(&at("out"))]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(note("out.old.3"), "3");
+    assert!(at("out/isolde.hunt").exists() && !at("out/note.txt").exists());
+    // What holds a part may not be moved from under it.
+    fs::rename(at("out.old"), at("out/part")).unwrap();
+    let output = isolde(&["merge", text(&at("out/part")), "--out", text(&at("out"))]);
+    assert_eq!(output.status.code(), Some(6));
+    assert!(at("out/part/hunt.json").exists(), "{}", stderr(&output));
+}
+
+#[test]
+fn a_second_hunt_in_the_same_folder_is_refused_while_the_first_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let mut first = Command::new(env!("CARGO_BIN_EXE_isolde"))
+        .args(["hunt", "sqlite", "--time", "10m", "--out", text(&out)])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !out.join("hunt.json").exists() {
+        assert!(first.try_wait().unwrap().is_none(), "the first hunt ended");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let merged = isolde(&["merge", text(&out), "--out", text(&dir.path().join("union"))]);
+    assert_eq!(merged.status.code(), Some(0), "reading is allowed: {}", stderr(&merged));
+    for output in [hunt(&out, &[]), hunt(&out, &["--resume"])] {
+        assert_eq!(output.status.code(), Some(6), "{}", stderr(&output));
+        let process = format!("another isolde (process {})", first.id());
+        assert!(stderr(&output).contains(&process), "{}", stderr(&output));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // A lock dies with its holder.
+    assert_eq!(hunt(&out, &[]).status.code(), Some(0));
+    assert!(dir.path().join("out.old/hunt.json").exists());
+}
+
+#[test]
+fn a_part_with_links_in_it_leaks_nothing_into_the_union_or_the_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let (part, union) = (dir.path().join("part"), dir.path().join("union"));
+    let fault = ["--fault", "statement-dropped", "--fault-rate=1"];
+    assert_eq!(hunt(&part, &fault).status.code(), Some(1));
+    let secret = dir.path().join("secret");
+    fs::write(&secret, "the secret of another file").unwrap();
+    let finding = fs::read_dir(part.join("findings")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_file(finding.join("script.sql")).unwrap();
+    symlink(&secret, finding.join("script.sql")).unwrap();
+    assert_eq!(isolde(&["report", text(&part)]).status.code(), Some(0));
+    assert!(!fs::read_to_string(part.join("report.html")).unwrap().contains("the secret"));
+    let output = isolde(&["merge", text(&part), "--out", text(&union)]);
+    assert!(stderr(&output).contains("script.sql: it is a symbolic link"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(6));
+}

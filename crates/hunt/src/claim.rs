@@ -1,0 +1,313 @@
+//! Whose a folder is. A marker in it says that a hunt made it, and a lock on
+//! the marker that a hunt is writing there right now.
+//!
+//! Nothing is ever deleted to make room: an empty folder is taken, an earlier
+//! hunt is moved aside, and what is not a hunt's is refused.
+
+use crate::folder::{FolderError, at};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Not hidden: what packs a folder up tends to leave hidden files out.
+pub const MARKER: &str = "isolde.hunt";
+
+const TEXT: &str = "\
+This folder is the output of an Isolde hunt. A new hunt with the same --out moves it aside;
+--resume goes on with it. Without this file Isolde takes the folder for somebody else's.
+";
+
+type Done<T> = Result<T, FolderError>;
+
+/// A folder that is ours until this is dropped, or the process ends.
+pub struct Claim {
+    _marker: File,
+    /// Where the hunt is now that was there before.
+    pub moved: Option<PathBuf>,
+}
+
+/// What stands where the output is to go.
+enum Place {
+    Free,
+    Hunt,
+}
+
+/// A path without a slash or dot at its end, behind which a link would hide.
+pub fn plain(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+/// Whether a new hunt could go there; changes nothing.
+pub fn check(path: &Path) -> Done<()> {
+    match look(path)? {
+        Place::Free => Ok(()),
+        Place::Hunt => lock(path).map(drop),
+    }
+}
+
+/// Takes the place of a new hunt.
+pub fn take(path: &Path) -> Done<Claim> {
+    let moved = match look(path)? {
+        Place::Free => None,
+        Place::Hunt => {
+            let marker = lock(path)?;
+            if only_marked(path)? {
+                return begin(path, marker, None);
+            }
+            Some(move_aside(path)?)
+        }
+    };
+    at(path, fs::create_dir_all(path))?;
+    let place = path.join(MARKER);
+    let marker = match File::create_new(&place) {
+        // Another hunt came first.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(busy(path)),
+        marker => at(&place, marker)?,
+    };
+    locked(path, &marker)?;
+    begin(path, marker, moved)
+}
+
+/// Takes the folder of an earlier hunt to go on with it.
+pub fn take_again(path: &Path) -> Done<Claim> {
+    match look(path)? {
+        Place::Free => Err(FolderError::Refused(format!(
+            "there is no hunt in {}: there is no hunt.json to go on with",
+            path.display()
+        ))),
+        Place::Hunt => {
+            let marker = lock(path)?;
+            if let Some(link) = at(path, crate::files::first_link(path))? {
+                let link = link.display();
+                return Err(FolderError::Refused(format!(
+                    "{link} is a symbolic link, and Isolde made none; what it points to could be \
+                     overwritten"
+                )));
+            }
+            begin(path, marker, None)
+        }
+    }
+}
+
+fn look(path: &Path) -> Done<Place> {
+    let shown = path.display();
+    let refused = |why: String| Err(FolderError::Refused(why));
+    let meta = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Place::Free),
+        found => at(path, found)?,
+    };
+    if meta.file_type().is_symlink() {
+        return refused(format!("{shown} is a symbolic link; name the folder itself"));
+    }
+    if !meta.is_dir() {
+        return refused(format!("{shown} is a file; the output of a hunt is a folder"));
+    }
+    if at(path, fs::canonicalize(path))?.parent().is_none() {
+        return refused(format!("{shown} is the root of all files; name a folder in it"));
+    }
+    let marker = path.join(MARKER);
+    match fs::symlink_metadata(&marker) {
+        Ok(meta) if meta.is_file() => return Ok(Place::Hunt),
+        Ok(_) => return refused(format!("{} is no plain file", marker.display())),
+        Err(error) if error.kind() != ErrorKind::NotFound => return at(&marker, Err(error)),
+        Err(_) => {}
+    }
+    let mut entries = at(path, fs::read_dir(path))?;
+    match entries.next() {
+        None => Ok(Place::Free),
+        Some(_) => refused(format!(
+            "{shown} is not empty, and no file {MARKER} in it says that it is the output of a \
+             hunt; name another folder"
+        )),
+    }
+}
+
+/// The marker of a hunt that nobody else is at.
+fn lock(path: &Path) -> Done<File> {
+    let place = path.join(MARKER);
+    let marker = at(&place, OpenOptions::new().read(true).write(true).open(&place))?;
+    locked(path, &marker)?;
+    // Between opening and locking it the folder may have been moved aside.
+    let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
+    match (marker.metadata(), fs::symlink_metadata(&place)) {
+        (Ok(mine), Ok(there)) if same(&mine, &there) => Ok(marker),
+        _ => Err(busy(path)),
+    }
+}
+
+fn locked(path: &Path, marker: &File) -> Done<()> {
+    match marker.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(busy(path)),
+        // A file system without locks is no reason to do nothing there.
+        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(error)) => at(&path.join(MARKER), Err(error)),
+    }
+}
+
+fn busy(path: &Path) -> FolderError {
+    let mut text = String::new();
+    let read = File::open(path.join(MARKER)).and_then(|f| f.take(1000).read_to_string(&mut text));
+    let who = match (read, text.lines().last().and_then(|l| l.strip_prefix("process "))) {
+        (Ok(_), Some(process)) => format!(" (process {process})"),
+        _ => String::new(),
+    };
+    FolderError::Refused(format!(
+        "another isolde{who} is writing to {}; wait for it, or name another --out",
+        path.display()
+    ))
+}
+
+fn begin(path: &Path, mut marker: File, moved: Option<PathBuf>) -> Done<Claim> {
+    let text = format!("{TEXT}process {}\n", std::process::id());
+    let written = marker.set_len(0).and_then(|()| marker.write_all(text.as_bytes()));
+    at(&path.join(MARKER), written)?;
+    Ok(Claim { _marker: marker, moved })
+}
+
+/// A hunt that ended before it had written anything.
+fn only_marked(path: &Path) -> Done<bool> {
+    let entries = at(path, fs::read_dir(path))?;
+    Ok(entries.count() == 1)
+}
+
+/// `isolde.out.old`, or `.old.2` and so on where that is taken: what was moved
+/// aside stays until its owner deletes it.
+fn move_aside(path: &Path) -> Done<PathBuf> {
+    let shown = path.display();
+    let Some(name) = path.file_name() else {
+        return Err(FolderError::Refused(format!(
+            "{shown} holds an earlier hunt, and under this name it cannot be moved aside; name \
+             another folder"
+        )));
+    };
+    let names = (1_u32..).map(|n| {
+        let mut old = name.to_owned();
+        old.push(if n == 1 { ".old".to_string() } else { format!(".old.{n}") });
+        path.with_file_name(old)
+    });
+    let is_free = |p: &PathBuf| {
+        fs::symlink_metadata(p).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    let Some(old) = names.take(1_000_000).find(is_free) else {
+        return Err(FolderError::Refused(format!("{shown}: all names to move it to are taken")));
+    };
+    match fs::rename(path, &old) {
+        Ok(()) => Ok(old),
+        Err(error) => Err(FolderError::Refused(format!(
+            "{shown} holds an earlier hunt that cannot be moved to {}: {error}; name another \
+             folder",
+            old.display()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn refused(path: &Path) -> String {
+        let checked = check(path).unwrap_err().to_string();
+        let taken = take(path).err().unwrap().to_string();
+        assert_eq!(checked, taken, "the check says what taking it would say");
+        taken
+    }
+
+    /// A hunt that has ended, with a file to tell it by.
+    fn ended(path: &Path, note: &str) {
+        drop(take(path).unwrap());
+        fs::write(path.join("note"), note).unwrap();
+    }
+
+    #[test]
+    fn what_is_free_is_taken_and_marked() {
+        let dir = tempfile::tempdir().unwrap();
+        let (new, empty) = (dir.path().join("deep/new"), dir.path().join("empty"));
+        fs::create_dir(&empty).unwrap();
+        for path in [&new, &empty] {
+            check(path).unwrap();
+            assert_eq!(take(path).unwrap().moved, None);
+            assert!(fs::read_to_string(path.join(MARKER)).unwrap().contains("Isolde hunt"));
+            // A hunt that never began leaves nothing that is worth keeping.
+            assert_eq!(take(path).unwrap().moved, None);
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_hunts_is_refused_and_untouched() {
+        let dir = tempfile::tempdir().unwrap();
+        let foreign = dir.path().join("foreign");
+        fs::create_dir_all(foreign.join("findings/mine")).unwrap();
+        fs::write(foreign.join("hunt.json"), "{}").unwrap();
+        let said = refused(&foreign);
+        assert!(said.contains("is not empty") && said.contains("name another"), "{said}");
+        assert!(foreign.join("findings/mine").is_dir() && !foreign.join(MARKER).exists());
+        assert!(take_again(&foreign).is_err());
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert!(refused(&dir.path().join("file")).contains("is a file"));
+        for root in ["/", "/tmp/..", "//"] {
+            assert!(refused(Path::new(root)).contains("root of all files"), "{root}");
+        }
+        fs::create_dir(foreign.join(MARKER)).unwrap();
+        assert!(refused(&foreign).contains("no plain file"));
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (real, link) = (dir.path().join("real"), dir.path().join("link"));
+        ended(&real, "mine");
+        symlink(&real, &link).unwrap();
+        assert!(refused(&link).contains("is a symbolic link"));
+        assert!(refused(&plain(&dir.path().join("link/."))).contains("is a symbolic link"));
+        assert!(take_again(&link).is_err());
+        symlink(dir.path(), real.join("findings")).unwrap();
+        let said = take_again(&real).err().unwrap().to_string();
+        assert!(said.contains("findings is a symbolic link"), "{said}");
+        let marker = real.join(MARKER);
+        fs::rename(&marker, dir.path().join("marker")).unwrap();
+        symlink(dir.path().join("marker"), &marker).unwrap();
+        assert!(refused(&real).contains("no plain file"));
+    }
+
+    #[test]
+    fn earlier_hunts_are_moved_aside_and_all_of_them_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let mut names = Vec::new();
+        for note in ["first", "second", "third"] {
+            ended(&at("out"), note);
+            let moved = take(&at("out")).unwrap().moved.unwrap();
+            assert_eq!(fs::read_to_string(moved.join("note")).unwrap(), note);
+            names.push(moved);
+        }
+        assert_eq!(names, [at("out.old"), at("out.old.2"), at("out.old.3")]);
+        assert!(take_again(&at("out.old")).is_ok(), "what was moved can be resumed");
+    }
+
+    #[test]
+    fn two_hunts_cannot_have_the_same_folder_at_the_same_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let first = take(&path).unwrap();
+        let said = refused(&path);
+        assert!(said.contains(&format!("(process {})", std::process::id())), "{said}");
+        assert!(take_again(&path).is_err());
+        drop(first);
+        assert!(take_again(&path).is_ok());
+    }
+
+    #[test]
+    fn of_many_who_come_at_once_one_gets_it_and_nothing_is_moved() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let taken: Vec<Claim> = std::thread::scope(|scope| {
+            let takers: Vec<_> = (0..16).map(|_| scope.spawn(|| take(&path).ok())).collect();
+            takers.into_iter().filter_map(|t| t.join().unwrap()).collect()
+        });
+        assert_eq!(taken.len(), 1);
+        assert!(!dir.path().join("out.old").exists());
+    }
+}
