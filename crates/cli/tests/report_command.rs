@@ -149,3 +149,49 @@ fn what_does_not_belong_together_is_not_merged() {
     let output = isolde(&["merge", text(&a)]);
     assert_eq!(output.status.code(), Some(2), "--out must be said");
 }
+
+#[test]
+fn absurd_numbers_are_bad_input_and_not_work_for_minutes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (part(dir.path(), 7, 1, 2, false), part(dir.path(), 7, 2, 2, false));
+    let file = b.join("hunt.json");
+    let good: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    for (path, value) in [
+        ("/progress/blocks", serde_json::json!([[0, 18_446_744_073_709_551_615_u64]])),
+        ("/shards/0/of", 0.into()),
+        ("/shards/0/of", 4_000_000_000_u64.into()),
+        ("/cases", u64::MAX.into()),
+    ] {
+        let mut bad = good.clone();
+        *bad.pointer_mut(path).unwrap() = value;
+        std::fs::write(&file, bad.to_string()).unwrap();
+        let out = dir.path().join("out");
+        for args in [
+            vec!["merge", text(&a), text(&b), "--out", text(&out)],
+            vec!["report", text(&b)],
+            vec!["hunt", "sqlite", "--seed", "7", "--resume", "--out", text(&b)],
+        ] {
+            let output = isolde(&args);
+            assert_eq!(output.status.code(), Some(5), "{path}, {args:?}: {}", stderr(&output));
+            assert!(stderr(&output).contains(text(&file)), "{path}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn a_lost_list_of_findings_is_written_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let hunt = part(dir.path(), 7, 1, 1, true);
+    let finding = finding(1, 7);
+    std::fs::create_dir_all(hunt.join("findings/1")).unwrap();
+    let json = serde_json::to_string(&finding).unwrap();
+    std::fs::write(hunt.join("findings/1/finding.json"), json).unwrap();
+    let list = hunt.join("findings.jsonl");
+    let whole = std::fs::read(&list).unwrap();
+    std::fs::write(&list, &whole[..40]).unwrap();
+    let output = isolde(&["report", text(&hunt)]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("1 of its lines"), "{}", stderr(&output));
+    assert_eq!(std::fs::read(&list).unwrap(), whole);
+}

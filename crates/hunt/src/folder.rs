@@ -7,9 +7,11 @@
 use crate::claim::{self, Claim};
 use crate::files;
 use crate::finding::{Evidence, Finding};
+use crate::report::load::is_folder_name;
 use crate::summary::Summary;
 use isolde_core::case;
 use isolde_core::transcript::transcript;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -153,53 +155,186 @@ impl Folder {
         let wrong = |e: &dyn std::fmt::Display| unusable(&file, e);
         let bytes = files::read(&file, LARGEST_FILE).map_err(|e| wrong(&e))?;
         let bytes = bytes.ok_or_else(|| wrong(&"there is no such file"))?;
-        serde_json::from_slice(&bytes).map_err(|e| wrong(&e))
+        Summary::parse(&bytes).map_err(|e| wrong(&e))
     }
 
+    /// The findings: what `findings.jsonl` says, and from the folders in
+    /// `findings/` what a cut, damaged or lost file does not.
     pub fn read_findings(&self) -> Done<Vec<Finding>> {
-        read_lines(&self.path.join(FINDINGS))
+        self.restored().map(|(findings, _)| findings)
+    }
+
+    /// Writes `findings.jsonl` again where it lacks something; says how many
+    /// findings it got back. Only for who has the folder to himself.
+    pub fn repair(&self) -> Done<usize> {
+        let (findings, restored) = self.restored()?;
+        if restored > 0 {
+            self.replace_lines(FINDINGS, &findings)?;
+        }
+        Ok(restored)
+    }
+
+    fn restored(&self) -> Done<(Vec<Finding>, usize)> {
+        let file = self.path.join(FINDINGS);
+        let Lines { mut whole, damaged } = read_lines(&file)?;
+        let lost = self.not_in(&whole);
+        if let Some(first) = damaged.first()
+            && damaged.len() > lost.len()
+        {
+            return Err(unusable(&file, &format!("{first}, and no folder in findings/ has it")));
+        }
+        let count = lost.len();
+        if count > 0 {
+            whole.extend(lost);
+            whole.sort_by_key(|f| f.case_number);
+        }
+        Ok((whole, count))
+    }
+
+    /// Findings that have a folder and are not among these. A folder without
+    /// a whole `finding.json`, which is written last, was cut off by a kill.
+    fn not_in(&self, listed: &[Finding]) -> Vec<Finding> {
+        let listed: BTreeSet<&str> = listed.iter().map(|f| f.id.as_str()).collect();
+        let all = self.path.join("findings");
+        if !all.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            return Vec::new();
+        }
+        let entries = fs::read_dir(&all).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names
+            .filter(|name| !listed.contains(name.as_str()) && is_folder_name(name))
+            .filter_map(|name| {
+                let folder = all.join(&name);
+                let real = folder.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+                let file = real.then(|| folder.join("finding.json"))?;
+                let bytes = files::read(&file, LARGEST_FILE).ok()??;
+                let finding: Finding = serde_json::from_slice(&bytes).ok()?;
+                (finding.id == name).then_some(finding)
+            })
+            .collect()
     }
 
     pub fn read_documented(&self) -> Done<Vec<Finding>> {
-        read_lines(&self.path.join(DOCUMENTED))
+        let file = self.path.join(DOCUMENTED);
+        let Lines { whole, damaged } = read_lines(&file)?;
+        match damaged.first() {
+            Some(first) => Err(unusable(&file, first)),
+            None => Ok(whole),
+        }
+    }
+
+    fn replace_lines(&self, name: &str, findings: &[Finding]) -> Done<()> {
+        let file = self.path.join(name);
+        let line = |f: &Finding| serde_json::to_string(f).unwrap_or_default() + "\n";
+        let lines: String = findings.iter().map(line).collect();
+        at(&file, files::replace(&file, lines.as_bytes()))
     }
 
     /// Takes away what was found in cases that will be run again.
     pub fn keep_only(&self, keep: &dyn Fn(u64) -> bool) -> Done<()> {
-        for name in [FINDINGS, DOCUMENTED] {
-            let file = self.path.join(name);
-            let all = read_lines(&file)?;
-            let (kept, gone): (Vec<Finding>, Vec<Finding>) =
-                all.into_iter().partition(|f| keep(f.case_number));
-            let lines: String =
-                kept.iter().map(|f| serde_json::to_string(f).unwrap_or_default() + "\n").collect();
-            at(&file, files::replace(&file, lines.as_bytes()))?;
-            for finding in gone {
-                let _ = fs::remove_dir_all(self.path.join("findings").join(finding.id));
-            }
+        let split = |all: Vec<Finding>| -> (Vec<Finding>, Vec<Finding>) {
+            all.into_iter().partition(|f| keep(f.case_number))
+        };
+        let (kept, gone) = split(self.read_findings()?);
+        self.replace_lines(FINDINGS, &kept)?;
+        // The list may come from elsewhere; an id may not lead elsewhere.
+        for finding in gone.iter().filter(|f| is_folder_name(&f.id)) {
+            let _ = fs::remove_dir_all(self.path.join("findings").join(&finding.id));
         }
+        self.replace_lines(DOCUMENTED, &split(self.read_documented()?).0)?;
         let current = self.path.join("current");
         at(&current, fs::create_dir_all(&current))
     }
 }
 
+struct Lines {
+    whole: Vec<Finding>,
+    /// What is wrong with each of the others.
+    damaged: Vec<String>,
+}
+
 /// A last line without its end was torn by a kill: it is left out.
-fn read_lines(file: &Path) -> Done<Vec<Finding>> {
-    let wrong = |e: &dyn std::fmt::Display| unusable(file, e);
-    let Some(bytes) = files::read(file, LARGEST_FILE).map_err(|e| wrong(&e))? else {
-        return Ok(Vec::new());
-    };
-    let text = String::from_utf8(bytes).map_err(|e| wrong(&e))?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole
-        .lines()
-        .enumerate()
-        .map(|(i, line)| {
-            serde_json::from_str(line).map_err(|e| wrong(&format!("line {}: {e}", i + 1)))
-        })
-        .collect()
+fn read_lines(file: &Path) -> Done<Lines> {
+    let bytes = files::read(file, LARGEST_FILE).map_err(|e| unusable(file, &e))?;
+    let mut lines = Lines { whole: Vec::new(), damaged: Vec::new() };
+    let bytes = bytes.unwrap_or_default();
+    let end = bytes.iter().rposition(|b| *b == b'\n').unwrap_or(0);
+    for (i, line) in bytes[..end].split(|b| *b == b'\n').enumerate().filter(|(_, l)| !l.is_empty())
+    {
+        match serde_json::from_slice(line) {
+            Ok(finding) => lines.whole.push(finding),
+            Err(error) => lines.damaged.push(format!("line {}: {error}", i + 1)),
+        }
+    }
+    Ok(lines)
 }
 
 fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cause::Label;
+    use crate::report::tests::made;
+
+    fn folder(dir: &Path) -> Folder {
+        let folder = Folder::create(&dir.join("out")).unwrap();
+        for number in [3, 7, 12] {
+            folder.write(&made(number, "wait", Label::Bug, "x")).unwrap();
+        }
+        folder
+    }
+
+    fn numbers(folder: &Folder) -> Vec<u64> {
+        folder.read_findings().unwrap().iter().map(|f| f.case_number).collect()
+    }
+
+    #[test]
+    fn a_cut_damaged_or_lost_list_of_findings_is_rebuilt_from_their_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        let list = folder.path().join(FINDINGS);
+        let whole = fs::read(&list).unwrap();
+        // Cut anywhere, in a line or between two.
+        for cut in (0..=whole.len()).step_by(97) {
+            fs::write(&list, &whole[..cut]).unwrap();
+            assert_eq!(numbers(&folder), [3, 7, 12], "cut at {cut}");
+        }
+        let mut damaged = whole.clone();
+        damaged[20] = b'\xff';
+        fs::write(&list, damaged).unwrap();
+        assert_eq!(folder.repair().unwrap(), 1);
+        assert_eq!(fs::read(&list).unwrap(), whole, "as it was");
+        fs::remove_file(&list).unwrap();
+        assert_eq!((folder.repair().unwrap(), folder.repair().unwrap()), (3, 0));
+        assert_eq!(fs::read(&list).unwrap(), whole);
+    }
+
+    #[test]
+    fn what_was_cut_off_by_a_kill_is_no_finding_and_what_is_lost_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        let inner = |name: &str| folder.path().join("findings").join(name);
+        fs::create_dir(inner("000013")).unwrap();
+        fs::write(inner("000013").join("case.case"), "").unwrap();
+        fs::create_dir(inner("000014")).unwrap();
+        fs::write(inner("000014").join("finding.json"), "{\"id\":").unwrap();
+        // A copy under another name is not another finding.
+        fs::create_dir(inner("copy")).unwrap();
+        fs::copy(inner("000003").join("finding.json"), inner("copy/finding.json")).unwrap();
+        assert_eq!(numbers(&folder), [3, 7, 12]);
+        fs::remove_dir_all(inner("000003")).unwrap();
+        assert_eq!(numbers(&folder), [3, 7, 12], "its line is still there");
+        let list = folder.path().join(FINDINGS);
+        let text = fs::read_to_string(&list).unwrap();
+        fs::create_dir(folder.path().join("precious")).unwrap();
+        fs::write(&list, text.replacen("000003", "../precious", 1)).unwrap();
+        folder.keep_only(&|_| false).unwrap();
+        assert!(folder.path().join("precious").is_dir() && !inner("000007").exists());
+        fs::write(&list, "{}\n".to_string() + &text[text.find('\n').unwrap() + 1..]).unwrap();
+        let said = folder.read_findings().unwrap_err().to_string();
+        assert!(said.contains("line 1") && said.contains("no folder"), "{said}");
+    }
 }

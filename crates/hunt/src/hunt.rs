@@ -181,17 +181,13 @@ impl Ctx<'_> {
     /// The next block that is not done, with how many of its cases are.
     fn take_block(&self) -> Option<(u64, u64)> {
         let mut shared = self.lock();
-        loop {
-            let block = shared.next;
-            let beyond = self.hunt.cases.is_some_and(|cases| block * CASES_PER_BLOCK >= cases);
-            if beyond || self.stopped() {
-                return None;
-            }
-            shared.next += 1;
-            if self.hunt.shard.takes(block) && !shared.progress.is_done(block) {
-                return Some((block, shared.progress.partial.get(&block).copied().unwrap_or(0)));
-            }
+        let block = shared.progress.open_from(shared.next, self.hunt.shard);
+        let beyond = self.hunt.cases.is_some_and(|cases| block * CASES_PER_BLOCK >= cases);
+        if beyond || self.stopped() {
+            return None;
         }
+        shared.next = block + 1;
+        Some((block, shared.progress.partial.get(&block).copied().unwrap_or(0)))
     }
 
     fn hunt_block(

@@ -219,7 +219,7 @@ mod tests {
         let b = part(dir.path(), "b", 7, (2, 2), &[3]);
         let out = part(dir.path(), "out", 9, (1, 1), &[8]);
         fs::remove_dir_all(a.join("findings/000001")).unwrap();
-        fs::write(b.join("findings.jsonl"), "{}\n").unwrap();
+        fs::write(b.join("findings.jsonl"), "{}\n{}\n").unwrap();
         assert!(merge(&[&a, &b], &out).unwrap_err().to_string().contains("findings.jsonl: line 1"));
         let mut evil = made(4, "wait", Label::Bug, "x").finding;
         evil.id = "../../evil".into();
@@ -228,8 +228,9 @@ mod tests {
             merge(&[&a, &b], &out).unwrap_err().to_string().contains("not the name of a finding")
         );
         assert!(out.join("findings/000008").is_dir(), "the older hunt is still there");
-        fs::write(b.join("findings.jsonl"), "").unwrap();
+        fs::remove_file(b.join("findings.jsonl")).unwrap();
         merge(&[&a, &b], &out).unwrap();
+        assert!(out.join("findings/000003").is_dir(), "rebuilt from its folder");
         assert!(!out.join("findings/000008").exists() && out.join("findings/000002").is_dir());
         assert!(dir.path().join("out.old/findings/000008").is_dir(), "moved aside, not deleted");
         let page = fs::read_to_string(report::write(&out).unwrap()).unwrap();

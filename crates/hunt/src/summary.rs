@@ -27,22 +27,38 @@ pub struct Shard {
     pub of: u64,
 }
 
+/// Parts that a hunt may be cut into.
+const MOST_SHARDS: u64 = 100_000;
+
 impl Shard {
     pub const WHOLE: Shard = Shard { part: 1, of: 1 };
+
+    fn is_sound(self) -> bool {
+        (1..=self.of).contains(&self.part) && self.of <= MOST_SHARDS
+    }
 
     pub fn takes(self, block: u64) -> bool {
         block % self.of == self.part - 1
     }
 
+    /// The first of its blocks from `block` on.
+    fn first_from(self, block: u64) -> u64 {
+        block + (self.part - 1 + self.of - block % self.of) % self.of
+    }
+
     pub fn parse(text: &str) -> Result<Shard, String> {
-        let wrong =
-            || format!("`{text}` is not a shard; write K/N with K from 1 to N, such as 1/4");
+        let wrong = || {
+            format!(
+                "`{text}` is not a shard; write K/N with K from 1 to N, such as 1/4, and N at most \
+                 {MOST_SHARDS}"
+            )
+        };
         let (part, of) = text.split_once('/').ok_or_else(wrong)?;
         let shard = Shard {
             part: part.trim().parse().map_err(|_| wrong())?,
             of: of.trim().parse().map_err(|_| wrong())?,
         };
-        if shard.part == 0 || shard.part > shard.of { Err(wrong()) } else { Ok(shard) }
+        if shard.is_sound() { Ok(shard) } else { Err(wrong()) }
     }
 }
 
@@ -94,28 +110,45 @@ impl Progress {
 
     pub fn finish(&mut self, block: u64) {
         self.partial.remove(&block);
-        if self.is_done(block) {
-            return;
-        }
-        self.blocks.push((block, block));
+        self.add(&[(block, block)]);
+    }
+
+    pub fn merge(&mut self, other: &Progress) {
+        self.add(&other.blocks);
+        self.partial.extend(other.partial.iter().map(|(b, c)| (*b, *c)));
+    }
+
+    fn add(&mut self, ranges: &[(u64, u64)]) {
+        self.blocks.extend(ranges);
         self.blocks.sort_unstable();
         let mut joined: Vec<(u64, u64)> = Vec::new();
         for (first, last) in self.blocks.drain(..) {
             match joined.last_mut() {
-                Some(previous) if previous.1 + 1 >= first => previous.1 = previous.1.max(last),
+                Some(previous) if previous.1.saturating_add(1) >= first => {
+                    previous.1 = previous.1.max(last);
+                }
                 _ => joined.push((first, last)),
             }
         }
         self.blocks = joined;
     }
 
-    pub fn merge(&mut self, other: &Progress) {
-        for (first, last) in &other.blocks {
-            (*first..=*last).for_each(|block| self.finish(block));
+    /// The first block of a shard from `block` on that is not done.
+    pub fn open_from(&self, block: u64, shard: Shard) -> u64 {
+        let mut open = shard.first_from(block);
+        // The ranges are in order.
+        for (first, last) in &self.blocks {
+            if (*first..=*last).contains(&open) {
+                open = shard.first_from(last + 1);
+            }
         }
-        self.partial.extend(other.partial.iter().map(|(b, c)| (*b, *c)));
+        open
     }
 }
+
+/// The largest number that a count may be; more is no hunt's, and would make
+/// sums overflow.
+const LARGEST_COUNT: u64 = 1_000_000_000_000_000;
 
 impl Summary {
     pub fn new(
@@ -150,6 +183,40 @@ impl Summary {
         }
     }
 
+    /// Reads `hunt.json`, which may come from elsewhere: no number in it is
+    /// taken on trust.
+    pub fn parse(bytes: &[u8]) -> Result<Summary, String> {
+        let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+        for (name, inner) in value.as_object().into_iter().flatten() {
+            // A seed may be any number.
+            if let Some(number) = Some(inner).filter(|_| name != "seed").and_then(too_large) {
+                return Err(format!("{name}: {number} is more than any hunt has counted"));
+            }
+        }
+        let summary: Summary = serde_json::from_value(value).map_err(|e| e.to_string())?;
+        summary.check()?;
+        Ok(summary)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.shards.is_empty() {
+            return Err("shards: there is none".into());
+        }
+        if let Some(odd) = self.shards.iter().find(|s| !s.is_sound()) {
+            return Err(format!("shards: there is no shard {odd}"));
+        }
+        if self.seconds < 0.0 || !(0.0..=1.0).contains(&self.valid_share) {
+            let (seconds, share) = (self.seconds, self.valid_share);
+            return Err(format!("{seconds} seconds, and a share of {share} that is valid?"));
+        }
+        let blocks = &self.progress.blocks;
+        let apart = |pair: &[(u64, u64)]| pair[0].1 < pair[1].0;
+        if blocks.iter().any(|(first, last)| first > last) || !blocks.windows(2).all(apart) {
+            return Err("progress: its ranges of blocks are not in order".into());
+        }
+        Ok(())
+    }
+
     /// The counts again, to go on counting.
     pub fn tally(&self) -> Tally {
         let invalid = (1.0 - self.valid_share) * self.statements as f64;
@@ -174,6 +241,17 @@ impl Summary {
     }
 }
 
+fn too_large(value: &serde_json::Value) -> Option<&serde_json::Number> {
+    match value {
+        serde_json::Value::Number(n) => {
+            n.as_f64().is_some_and(|n| n.abs() > LARGEST_COUNT as f64).then_some(n)
+        }
+        serde_json::Value::Array(all) => all.iter().find_map(too_large),
+        serde_json::Value::Object(all) => all.values().find_map(too_large),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,7 +259,7 @@ mod tests {
     #[test]
     fn a_shard_is_a_part_of_the_whole_and_nothing_else() {
         assert_eq!(Shard::parse("2/4"), Ok(Shard { part: 2, of: 4 }));
-        for wrong in ["0/4", "5/4", "2", "a/b", "1/0", ""] {
+        for wrong in ["0/4", "5/4", "2", "a/b", "1/0", "", "1/100001"] {
             assert!(Shard::parse(wrong).unwrap_err().contains("1/4"), "{wrong}");
         }
         for block in 0..50 {
@@ -200,5 +278,56 @@ mod tests {
         assert_eq!(progress.blocks, [(0, 3), (7, 7)]);
         assert!(progress.partial.is_empty());
         assert!(progress.is_done(3) && !progress.is_done(4));
+    }
+
+    #[test]
+    fn the_next_block_is_the_first_of_the_shard_that_is_not_done() {
+        let mut progress = Progress::default();
+        for block in [0, 1, 2, 5, 6, 9] {
+            progress.finish(block);
+        }
+        for shard in [Shard::WHOLE, Shard { part: 1, of: 3 }, Shard { part: 3, of: 4 }] {
+            for from in 0..20 {
+                let plain = (from..).find(|b| shard.takes(*b) && !progress.is_done(*b));
+                assert_eq!(Some(progress.open_from(from, shard)), plain, "{shard} from {from}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_are_united_at_once_however_long_they_are() {
+        let mut progress = Progress { blocks: vec![(5, LARGEST_COUNT)], ..Progress::default() };
+        progress.merge(&Progress { blocks: vec![(0, 4), (9, 12)], ..Progress::default() });
+        assert_eq!(progress.blocks, [(0, LARGEST_COUNT)]);
+        assert_eq!(progress.open_from(2, Shard::WHOLE), LARGEST_COUNT + 1);
+    }
+
+    #[test]
+    fn numbers_that_no_hunt_writes_are_refused_by_name() {
+        let mut summary = crate::report::tests::summary(7, Shard { part: 1, of: 2 }, 1);
+        summary.identity.seed = u64::MAX;
+        summary.progress.blocks = vec![(0, 2), (4, 9)];
+        let good = serde_json::to_value(&summary).unwrap();
+        let parse = |value: &serde_json::Value| Summary::parse(value.to_string().as_bytes());
+        assert_eq!(parse(&good), Ok(summary));
+        for (path, value, said) in [
+            ("/cases", "18446744073709551615", "cases: 18446744073709551615 is more"),
+            ("/violations/bug", "1e30", "violations: 1"),
+            ("/cases", "-1", "invalid value"),
+            ("/seconds", "-3", "-3 seconds"),
+            ("/valid_share", "7", "share of 7"),
+            ("/progress/blocks/1/1", "99999999999999999", "progress: 99999999999999999 is more"),
+            ("/progress/blocks/1/0", "1", "not in order"),
+            ("/progress/blocks/0/1", "3000", "not in order"),
+            ("/shards", "[]", "there is none"),
+            ("/shards/0/of", "0", "no shard 1/0"),
+            ("/shards/0/of", "100001", "no shard 1/100001"),
+            ("/shards/0/part", "0", "no shard 0/2"),
+        ] {
+            let mut bad = good.clone();
+            *bad.pointer_mut(path).unwrap() = serde_json::from_str(value).unwrap();
+            let error = parse(&bad).unwrap_err();
+            assert!(error.contains(said), "{path} = {value}: {error}");
+        }
     }
 }

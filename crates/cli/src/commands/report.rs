@@ -2,11 +2,24 @@
 
 use super::{Context, Outcome};
 use crate::exit_code::{ExitCode, Failure};
+use isolde_hunt::folder::Folder;
 use isolde_hunt::report;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
 pub fn run(context: &Context<'_>, dir: &Path) -> Outcome {
+    is_hunt(dir)?;
+    // A hunt that still runs has the folder to itself; it needs no repair.
+    if let Ok(folder) = Folder::reopen(dir) {
+        let restored = folder.repair()?;
+        if restored > 0 {
+            context.console.note(&format!(
+                "{}: findings.jsonl was not whole; {restored} of its lines were written again from \
+                 the folders in findings/",
+                dir.display()
+            ));
+        }
+    }
     let file = write(dir)?;
     if context.json {
         context.console.print(&json!({ "report": file }).to_string());

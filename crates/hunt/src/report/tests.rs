@@ -294,7 +294,7 @@ fn a_folder_that_is_missing_or_damaged_is_said_in_place() {
     assert!(page.contains("concurrent.json is damaged"));
     assert!(page.contains("serial-tx.json is damaged"));
     assert!(page.contains("documented.jsonl: line 1"));
-    fs::write(dir.path().join("findings.jsonl"), "{}\n").unwrap();
+    fs::write(dir.path().join("findings.jsonl"), "{}\n".repeat(9)).unwrap();
     assert!(write(dir.path()).unwrap_err().to_string().contains("findings.jsonl: line 1"));
     fs::write(dir.path().join("hunt.json"), "{").unwrap();
     assert!(write(dir.path()).unwrap_err().to_string().contains("hunt.json"));
