@@ -3,7 +3,8 @@
 //! Measured: `information_schema.innodb_trx` and its relatives are cached for
 //! 100 ms and lie in both directions, so they are not used. What is used is
 //! right at once: `performance_schema.data_lock_waits` (MySQL from 8.0, which
-//! also names the holders) and the transactions' own `LOCK WAIT` lines in
+//! also names the holders, both by transaction) and the transactions' own
+//! `LOCK WAIT` lines in
 //! `SHOW ENGINE INNODB STATUS` (MariaDB, older MySQL). Metadata locks show in
 //! neither; for those there is the process list, whose states are written by
 //! the waiting thread itself and may be a moment late, so they count only when
@@ -13,6 +14,7 @@ use crate::engine::SessionId;
 use isolde_core::profile::{Behaviour, Counterfactual, behaviour};
 use isolde_core::value::Row;
 use isolde_core::{Level, Value};
+use std::collections::HashMap;
 
 /// What InnoDB's writes do by design. `snapshot`: REPEATABLE READ refuses to
 /// write rows that changed since the snapshot.
@@ -87,6 +89,32 @@ pub fn lock_waits(status: &str) -> Vec<SessionId> {
         .collect()
 }
 
+/// Who waits for whom, from pairs of transactions (waiter, holder) and the
+/// thread that each transaction (first column) belongs to. A transaction that
+/// has ended between the two looks has no thread, and does not wait.
+pub fn waits_of_transactions(
+    waits: &[Row],
+    owners: &[Row],
+    connections: &HashMap<u64, SessionId>,
+) -> Vec<(SessionId, Vec<SessionId>)> {
+    let id = |row: &Row, column: usize| row.get(column).and_then(number);
+    let owner: HashMap<u64, SessionId> = owners
+        .iter()
+        .filter_map(|row| Some((id(row, 0)?, *connections.get(&id(row, 1)?)?)))
+        .collect();
+    let connection = |row: &Row, column| id(row, column).and_then(|t| owner.get(&t)).copied();
+    let mut found: Vec<(SessionId, Vec<SessionId>)> = Vec::new();
+    for row in waits {
+        let Some(waiter) = connection(row, 0) else { continue };
+        let holder = connection(row, 1);
+        match found.iter_mut().find(|(w, _)| *w == waiter) {
+            Some((_, holders)) => holders.extend(holder),
+            None => found.push((waiter, holder.into_iter().collect())),
+        }
+    }
+    found
+}
+
 /// `MySQL thread id 12, …` or `MariaDB thread id 12, …`.
 fn thread_id(block: &str) -> Option<SessionId> {
     let (_, after) = block.split_once(" thread id ")?;
@@ -134,6 +162,21 @@ mod tests {
     fn only_transactions_in_lock_wait_wait_and_old_deadlocks_do_not_count() {
         assert_eq!(lock_waits(STATUS), [7]);
         assert!(lock_waits("").is_empty());
+    }
+
+    #[test]
+    fn the_transaction_waits_whoever_made_its_lock() {
+        let rows = |pairs: &[[i64; 2]]| -> Vec<Row> {
+            pairs.iter().map(|pair| pair.map(Value::Int).to_vec()).collect()
+        };
+        // Transaction 1562 of thread 41 holds a row and has moved it: the locks
+        // of both waiters are of its making. Transaction 9 has just ended.
+        let waits =
+            rows(&[[375300395569944, 1562], [1563, 1562], [1563, 375300395569944], [9, 1562]]);
+        let owners = rows(&[[1562, 41], [375300395569944, 43], [1563, 42], [77, 50]]);
+        let connections = HashMap::from([(41, 10), (42, 11), (43, 12)]);
+        let found = waits_of_transactions(&waits, &owners, &connections);
+        assert_eq!(found, [(12, vec![10]), (11, vec![10, 12])]);
     }
 
     #[test]

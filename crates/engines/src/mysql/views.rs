@@ -13,49 +13,25 @@ const SECOND_LOOK: Duration = Duration::from_millis(4);
 const TABLE_CACHE: Duration = Duration::from_millis(105);
 
 impl MySqlEngine {
+    /// The thread in a row of these views is the one that made the lock, which
+    /// need not be its owner's: a waiter makes the lock of a row that another
+    /// has just inserted, and a holder makes everybody's locks anew when its
+    /// update moves the row. Whose a lock is says the transaction's id alone,
+    /// and whose a transaction is say its locks on tables, which nobody but
+    /// its own thread makes.
     pub(super) fn data_lock_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
-        let rows = self.rows(
-            "select requesting_thread_id, blocking_thread_id from performance_schema.data_lock_waits",
+        let waits = self.rows(
+            "select requesting_engine_transaction_id, blocking_engine_transaction_id \
+             from performance_schema.data_lock_waits",
         )?;
-        // The lock of a row that another has just inserted is made visible by
-        // the waiter, and MySQL then names the waiter's thread as its holder.
-        // The holder's lock on the table has the right one.
-        let unclear = |row: &Row| !row.is_empty() && row.first() == row.get(1);
-        let mut waits = self.by_connection(&rows);
-        if rows.iter().any(unclear) {
-            let named = self.rows(
-                "select distinct w.requesting_thread_id, l.thread_id \
-                 from performance_schema.data_lock_waits w join performance_schema.data_locks l \
-                 on l.engine_transaction_id = w.blocking_engine_transaction_id \
-                 where l.lock_type = 'TABLE'",
-            )?;
-            // The table's lock may be missing, too: who waits is known all the
-            // same, only not for whom.
-            for (waiter, holders) in self.by_connection(&named) {
-                if let Some(wait) = waits.iter_mut().find(|(w, _)| *w == waiter) {
-                    wait.1 = holders;
-                }
-            }
+        if waits.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(waits)
-    }
-
-    /// Pairs of performance_schema threads as our connections.
-    fn by_connection(&self, rows: &[Row]) -> Vec<(SessionId, Vec<SessionId>)> {
-        let connection = |v: Option<&Value>| {
-            v.and_then(innodb::number).and_then(|thread| self.threads.get(&thread).copied())
-        };
-        let mut waits: Vec<(SessionId, Vec<SessionId>)> = Vec::new();
-        for row in rows {
-            let Some(waiter) = connection(row.first()) else { continue };
-            // Nobody waits for themselves; it would look like a deadlock.
-            let holder = connection(row.get(1)).filter(|holder| *holder != waiter);
-            match waits.iter_mut().find(|(w, _)| *w == waiter) {
-                Some((_, holders)) => holders.extend(holder),
-                None => waits.push((waiter, holder.into_iter().collect())),
-            }
-        }
-        waits
+        let owners = self.rows(
+            "select engine_transaction_id, thread_id from performance_schema.data_locks \
+             where lock_type = 'TABLE'",
+        )?;
+        Ok(innodb::waits_of_transactions(&waits, &owners, &self.threads))
     }
 
     /// Transactions that only read are missing from the old text when they

@@ -2,9 +2,15 @@
 //! taken for slow: thousands of both, mixed, while the processors are busy.
 //!
 //! The truth is computed beside the server: a row that another open
-//! transaction has written is locked, any other is not.
+//! transaction has written is locked, any other is not. Here no statement
+//! meets more than one row; `chains` has many sessions on one row and rows
+//! that move, `gaps` has inserts between rows that others look at.
 
+mod chains;
+mod gaps;
+#[path = "../support/mod.rs"]
 mod support;
+mod truth;
 
 use isolde_core::case::Case;
 use isolde_core::history::What;
@@ -168,18 +174,39 @@ fn mariadb_tells_waiting_from_slow_under_load() {
     stress("mariadb");
 }
 
+/// Servers that are tested when they are in the cache.
+const FETCHED: [&str; 8] = [
+    "mysql@9.7",
+    "mysql@8.0.33",
+    "mysql@5.7",
+    "mariadb@11.8",
+    "mariadb@10.2",
+    "postgres@18",
+    "postgres@12.3",
+    "tidb",
+];
+
 #[test]
 fn fetched_servers_tell_waiting_from_slow_under_load() {
-    for target in [
-        "mysql@9.7",
-        "mysql@8.0.33",
-        "mysql@5.7",
-        "mariadb@11.8",
-        "mariadb@10.2",
-        "postgres@18",
-        "postgres@12.3",
-        "tidb",
-    ] {
-        stress(target);
+    FETCHED.into_iter().for_each(stress);
+}
+
+#[test]
+fn postgres_sees_every_wait_of_a_chain() {
+    chains::stress("postgres");
+    gaps::stress("postgres");
+}
+
+#[test]
+fn mariadb_sees_every_wait_of_a_chain() {
+    chains::stress("mariadb");
+    gaps::stress("mariadb");
+}
+
+#[test]
+fn fetched_servers_see_every_wait_of_a_chain() {
+    for target in FETCHED {
+        chains::stress(target);
+        gaps::stress(target);
     }
 }
