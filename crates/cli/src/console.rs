@@ -1,8 +1,13 @@
 //! What people see: colours where they help, progress on long work, nothing
-//! but results on stdout.
+//! but results on stdout, and no control character that somebody else wrote.
 
+use crate::visible::{push_visible, visible};
 use isolde_engines::url::without_passwords;
 use std::io::{IsTerminal, Write, stderr, stdout};
+
+/// Marks of a painted text are codes that Unicode keeps for a program's own
+/// use: rows of a database have none, and if they do, they are but coloured.
+const END_OF_PAINT: char = '\u{fdd5}';
 
 pub struct Console {
     quiet: bool,
@@ -33,14 +38,38 @@ impl Console {
         if !self.colour {
             return text.into();
         }
-        let code = match style {
-            Style::Good => "32",
-            Style::Bad => "31",
-            Style::Doubt => "33",
-            Style::Dim => "2",
-            Style::Strong => "1",
+        let mark = match style {
+            Style::Good => '\u{fdd0}',
+            Style::Bad => '\u{fdd1}',
+            Style::Doubt => '\u{fdd2}',
+            Style::Dim => '\u{fdd3}',
+            Style::Strong => '\u{fdd4}',
         };
-        format!("\x1b[{code}m{text}\x1b[0m")
+        format!("{mark}{text}{END_OF_PAINT}")
+    }
+
+    /// A text as it goes to the terminal: our own marks become colours, and
+    /// what else could steer a terminal becomes visible.
+    pub fn shown(&self, text: &str) -> String {
+        let mut shown = String::with_capacity(text.len());
+        for c in text.chars() {
+            let code = match c {
+                '\u{fdd0}' => "32",
+                '\u{fdd1}' => "31",
+                '\u{fdd2}' => "33",
+                '\u{fdd3}' => "2",
+                '\u{fdd4}' => "1",
+                END_OF_PAINT => "0",
+                c => {
+                    push_visible(&mut shown, c);
+                    continue;
+                }
+            };
+            if self.colour {
+                shown.push_str(&format!("\x1b[{code}m"));
+            }
+        }
+        shown
     }
 
     /// How wide the screen is; none when stdout is no screen.
@@ -52,16 +81,17 @@ impl Console {
     /// A result. A reader that went away (`| head`) is no reason to panic.
     pub fn print(&self, text: &str) {
         let mut out = stdout().lock();
-        let _ = out.write_all(text.as_bytes());
+        let _ = out.write_all(self.shown(text).as_bytes());
         if !text.ends_with('\n') {
             let _ = out.write_all(b"\n");
         }
         let _ = out.flush();
     }
 
-    /// A piece of a result whose every byte counts.
+    /// A piece of a result whose every byte counts, unless a terminal gets it.
     pub fn print_exactly(&self, text: &str) {
         let mut out = stdout().lock();
+        let text = if out.is_terminal() { visible(text) } else { text.into() };
         let _ = out.write_all(text.as_bytes());
         let _ = out.flush();
     }
@@ -81,7 +111,7 @@ impl Console {
     /// One line on the terminal that the next one replaces.
     pub fn progress(&self, text: &str) {
         if self.progress {
-            let cut: String = text.chars().take(100).collect();
+            let cut: String = self.shown(text).chars().take(100).collect();
             let _ = write!(stderr(), "\r\x1b[K{cut}");
             let _ = stderr().flush();
         }
@@ -97,13 +127,13 @@ impl Console {
     /// Progress of long work where each line is worth keeping.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(stderr(), "{text}");
+            let _ = writeln!(stderr(), "{}", self.shown(text));
         }
     }
 
     /// An error may quote what was typed, and that may be a URL.
     pub fn error(&self, text: &str) {
         self.end_progress();
-        let _ = writeln!(stderr(), "isolde: {}", without_passwords(text));
+        let _ = writeln!(stderr(), "isolde: {}", visible(&without_passwords(text)));
     }
 }

@@ -12,6 +12,7 @@ mod known_bugs;
 mod library;
 mod scenarios;
 mod table;
+mod visible;
 
 use clap::Parser;
 use exit_code::ExitCode;
@@ -29,7 +30,7 @@ fn main() -> std::process::ExitCode {
             Ok(args) => args,
             Err(error) if error.use_stderr() => {
                 // What makes no sense is shown, and may be a URL.
-                eprint!("{}", without_passwords(&error.to_string()));
+                eprint!("{}", visible::visible(&without_passwords(&error.to_string())));
                 return ExitCode::Usage;
             }
             Err(help) => help.exit(),

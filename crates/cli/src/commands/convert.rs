@@ -40,7 +40,7 @@ pub fn run(
     let written = write(&case, to).map_err(|unsayable| bad(unsayable.in_text(&text)))?;
     match context.json {
         true => context.console.print(&json!({"file": path, "text": written}).to_string()),
-        false => context.console.print(&written),
+        false => context.console.print_exactly(&written),
     }
     Ok(ExitCode::Fine)
 }

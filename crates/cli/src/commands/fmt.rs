@@ -21,7 +21,7 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], check: bool) -> Outcome {
         let formatted = case::format(&parsed);
         let changed = formatted != text;
         if path == Path::new("-") && !check {
-            context.console.print(&formatted);
+            context.console.print_exactly(&formatted);
             continue;
         }
         if changed && check {

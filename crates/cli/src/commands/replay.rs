@@ -6,6 +6,7 @@ use super::{Context, Levels, Outcome, parse_levels, read_file};
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
 use crate::table::layout_within;
+use crate::visible::{markdown, markdown_code};
 use isolde_core::case::{self, Case};
 use isolde_core::judge::{self, Mismatch};
 use isolde_core::transcript::summary;
@@ -389,19 +390,19 @@ fn as_json(all: &[Played]) -> serde_json::Value {
 }
 
 fn as_markdown(all: &[Played]) -> String {
-    let cell = |text: &str| text.replace('|', "\\|").replace('\n', " ");
     let mut out = String::from("# Replays\n");
     for played in all {
-        out.push_str(&format!("\n## {}: {}\n\n", played.case.id, played.case.title));
+        let (id, title) = (markdown(&played.case.id), markdown(&played.case.title));
+        out.push_str(&format!("\n## {id}: {title}\n\n"));
         if let Some(link) = &played.case.link {
-            out.push_str(&format!("<{link}>\n\n"));
+            out.push_str(&format!("<{}>\n\n", markdown(link)));
         }
         if !played.case.about.is_empty() {
-            out.push_str(&format!("{}\n\n", played.case.about));
+            out.push_str(&format!("{}\n\n", markdown(&played.case.about)));
         }
         out.push_str(&format!(
             "On {}, by Isolde {}.\n\n",
-            played.target,
+            markdown(&played.target),
             env!("CARGO_PKG_VERSION")
         ));
         let levels: Vec<String> = played.runs.iter().map(|r| level_name(&r.history)).collect();
@@ -410,20 +411,20 @@ fn as_markdown(all: &[Played]) -> String {
         for (differ, cells) in rows_of(played) {
             let mark = if differ { "\\*" } else { "" };
             let (step, rest) = cells.split_first().expect("a row has a step");
-            let rest: Vec<String> = rest.iter().map(|c| cell(c)).collect();
-            out.push_str(&format!("| {mark} | `{}` | {} |\n", cell(step), rest.join(" | ")));
+            let rest: Vec<String> = rest.iter().map(|c| markdown(c)).collect();
+            out.push_str(&format!("| {mark} | {} | {} |\n", markdown_code(step), rest.join(" | ")));
         }
         for AtLevel { history, unmet, verdict } in &played.runs {
             for m in unmet {
                 out.push_str(&format!(
-                    "\n- {}: expected `{}`, observed `{}`\n",
+                    "\n- {}: expected {}, observed {}\n",
                     level_name(history),
-                    m.claim,
-                    m.observed
+                    markdown_code(&m.claim.to_string()),
+                    markdown_code(&m.observed.to_string())
                 ));
             }
             if let Some(verdict) = verdict {
-                out.push_str(&format!("\n{}\n", cell(&verdict.sentence)));
+                out.push_str(&format!("\n{}\n", markdown(&verdict.sentence)));
             }
         }
     }

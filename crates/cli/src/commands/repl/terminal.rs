@@ -96,7 +96,9 @@ fn prompt(repl: &Repl<'_>) -> (String, String) {
         _ => ("", Style::Strong),
     };
     let name = format!("{}{mark}>", repl.current);
-    (format!("{name} "), format!("{} ", repl.context.console.paint(style, &name)))
+    let console = repl.context.console;
+    let painted = console.shown(&console.paint(style, &name));
+    (format!("{name} "), format!("{painted} "))
 }
 
 fn watch(
@@ -122,7 +124,7 @@ fn watch(
         let _ = repl.lab().poll();
         let news = repl.news();
         if !news.is_empty() {
-            let _ = printer.print(news);
+            let _ = printer.print(repl.context.console.shown(&news));
         }
     }
 }
