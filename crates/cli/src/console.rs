@@ -3,7 +3,8 @@
 
 use crate::visible::{push_visible, visible};
 use isolde_engines::url::without_passwords;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
+use std::sync::OnceLock;
 
 /// Marks of a painted text are codes that Unicode keeps for a program's own
 /// use: rows of a database have none, and if they do, they are but coloured.
@@ -13,6 +14,8 @@ pub struct Console {
     quiet: bool,
     colour: bool,
     progress: bool,
+    /// Why a result did not reach stdout.
+    lost: OnceLock<std::io::Error>,
 }
 
 #[derive(Clone, Copy)]
@@ -31,6 +34,7 @@ impl Console {
             quiet,
             colour: stdout().is_terminal() && !plain,
             progress: stderr().is_terminal() && !quiet,
+            lost: OnceLock::new(),
         }
     }
 
@@ -78,22 +82,36 @@ impl Console {
         Some(usize::from(width.0))
     }
 
-    /// A result. A reader that went away (`| head`) is no reason to panic.
+    /// A result.
     pub fn print(&self, text: &str) {
-        let mut out = stdout().lock();
-        let _ = out.write_all(self.shown(text).as_bytes());
+        self.write(&self.shown(text));
         if !text.ends_with('\n') {
-            let _ = out.write_all(b"\n");
+            self.write("\n");
         }
-        let _ = out.flush();
     }
 
     /// A piece of a result whose every byte counts, unless a terminal gets it.
     pub fn print_exactly(&self, text: &str) {
+        match stdout().is_terminal() {
+            true => self.write(&visible(text)),
+            false => self.write(text),
+        }
+    }
+
+    fn write(&self, text: &str) {
         let mut out = stdout().lock();
-        let text = if out.is_terminal() { visible(text) } else { text.into() };
-        let _ = out.write_all(text.as_bytes());
-        let _ = out.flush();
+        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        // A reader that went away (`| head`) has what it wanted.
+        if let Err(error) = written
+            && error.kind() != ErrorKind::BrokenPipe
+        {
+            let _ = self.lost.set(error);
+        }
+    }
+
+    /// Why not all results reached stdout; none if they did.
+    pub fn lost(&self) -> Option<&std::io::Error> {
+        self.lost.get()
     }
 
     /// Commentary that `--quiet` drops.

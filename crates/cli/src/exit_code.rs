@@ -3,6 +3,7 @@
 use isolde_engines::engine::EngineError;
 use isolde_engines::runner::RunError;
 use isolde_hunt::folder::FolderError;
+use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExitCode {
@@ -71,6 +72,10 @@ pub struct Failure {
 impl Failure {
     pub fn new(code: ExitCode, message: impl Into<String>) -> Failure {
         Failure { code, message: message.into() }
+    }
+
+    pub fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+        Failure::new(ExitCode::Output, format!("cannot write {}: {error}", path.display()))
     }
 }
 

@@ -21,7 +21,7 @@ pub struct HuntArgs {
     /// Ends after case number N - 1.
     #[arg(long, value_name = "N")]
     pub cases: Option<u64>,
-    /// Ends after this long: 20s, 10m, 2h. Without it and --cases 20 s.
+    /// Ends after this long: 20s, 10m, 1h30m. Without it and --cases 20 s.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
     /// Workers, each with a server (or a database on yours) of its own.
@@ -80,17 +80,17 @@ pub struct FaultsArgs {
     pub list: bool,
 }
 
+/// A number alone is seconds.
 fn parse_time(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a time; write 20s, 10m or 2h");
-    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let number: f64 = text[..digits].parse().map_err(|_| wrong())?;
-    let unit = match &text[digits..] {
-        "" | "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(wrong()),
+    let parsed = match text.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => humantime::parse_duration(text).ok(),
     };
-    Duration::try_from_secs_f64(number * unit).map_err(|_| wrong())
+    match parsed {
+        None => Err(format!("`{text}` is not a time; write 20s, 10m, 2h or 1h30m")),
+        Some(Duration::ZERO) => Err(format!("in `{text}` nothing can be found; write 20s or 10m")),
+        Some(time) => Ok(time),
+    }
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {
@@ -107,9 +107,9 @@ mod tests {
     #[test]
     fn times_have_units_and_rates_have_limits() {
         assert_eq!(parse_time("90"), Ok(Duration::from_secs(90)));
-        assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(parse_time("1m30s"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_time("2h"), Ok(Duration::from_secs(7200)));
-        for wrong in ["", "m", "-1s", "5 minutes", "1e99h"] {
+        for wrong in ["", "m", "-1s", "5 moons", "1e99h", "0", "0s", "99999999999999999999h"] {
             assert!(parse_time(wrong).unwrap_err().contains("10m"), "{wrong}");
         }
         assert!(parse_rate("1.1").is_err() && parse_rate("x").is_err());

@@ -8,6 +8,7 @@ mod diff;
 mod exit_code;
 mod hunt_args;
 mod interrupt;
+mod junit;
 mod known_bugs;
 mod library;
 mod scenarios;
@@ -37,10 +38,17 @@ fn main() -> std::process::ExitCode {
         };
         interrupt::install();
         let console = console::Console::new(args.quiet);
-        commands::run(args, &console).unwrap_or_else(|failure| {
+        let code = commands::run(args, &console).unwrap_or_else(|failure| {
             console.error(&failure.message);
             failure.code
-        })
+        });
+        match console.lost() {
+            Some(error) => {
+                console.error(&format!("cannot write to stdout: {error}"));
+                code.worse(ExitCode::Output)
+            }
+            None => code,
+        }
     });
     outcome.unwrap_or(ExitCode::Internal).into()
 }

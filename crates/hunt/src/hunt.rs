@@ -98,6 +98,12 @@ struct Ctx<'a> {
     ended: AtomicBool,
 }
 
+/// What a hunt did, and what ended it before its time.
+pub struct Ended {
+    pub summary: Summary,
+    pub failure: Option<HuntError>,
+}
+
 /// Runs the hunt into a folder; `earlier` is what a resumed one did before.
 pub fn run(
     hunt: &Hunt<'_>,
@@ -105,7 +111,7 @@ pub fn run(
     folder: &Folder,
     earlier: Option<Summary>,
     watch: &Watch,
-) -> Result<Summary, HuntError> {
+) -> Ended {
     let (tally, progress, seconds) = match &earlier {
         Some(summary) => (summary.tally(), summary.progress.clone(), summary.seconds),
         None => Default::default(),
@@ -121,7 +127,10 @@ pub fn run(
         earlier: seconds,
         ended: AtomicBool::new(false),
     };
-    ctx.save(&ctx.lock())?;
+    let begun = ctx.save(&ctx.lock());
+    if let Err(error) = begun {
+        ctx.fail(error);
+    }
     std::thread::scope(|scope| {
         for worker in 1..hunt.workers {
             let ctx = &ctx;
@@ -133,12 +142,12 @@ pub fn run(
         ctx.work(0, first);
     });
     folder.forget_current();
-    let mut shared = ctx.lock();
-    let summary = ctx.save(&shared)?;
-    match shared.failure.take() {
-        Some(failure) => Err(failure),
-        None => Ok(summary),
+    let saved = ctx.save(&ctx.lock());
+    if let Err(error) = saved {
+        ctx.fail(error);
     }
+    let mut shared = ctx.lock();
+    Ended { summary: ctx.summary(&shared), failure: shared.failure.take() }
 }
 
 impl Ctx<'_> {
@@ -265,17 +274,19 @@ impl Ctx<'_> {
         Ok(())
     }
 
-    fn save(&self, shared: &Shared) -> Result<Summary, HuntError> {
+    fn summary(&self, shared: &Shared) -> Summary {
         let seconds = self.earlier + self.began.elapsed().as_secs_f64();
-        let summary = Summary::new(
+        Summary::new(
             self.hunt.identity.clone(),
             vec![self.hunt.shard],
             &shared.tally,
             seconds,
             shared.progress.clone(),
-        );
-        self.folder.write_summary(&summary)?;
-        Ok(summary)
+        )
+    }
+
+    fn save(&self, shared: &Shared) -> Result<(), HuntError> {
+        Ok(self.folder.write_summary(&self.summary(shared))?)
     }
 }
 

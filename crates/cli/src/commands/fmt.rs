@@ -44,7 +44,7 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], check: bool) -> Outcome {
 /// The old text stays until the new one is whole.
 fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
     let fresh = path.with_extension("case.new");
-    std::fs::write(&fresh, text).and_then(|()| std::fs::rename(&fresh, path)).map_err(|e| {
-        Failure::new(ExitCode::BadInput, format!("cannot write {}: {e}", path.display()))
-    })
+    std::fs::write(&fresh, text)
+        .and_then(|()| std::fs::rename(&fresh, path))
+        .map_err(|e| Failure::cannot_write(path, &e))
 }

@@ -86,7 +86,9 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         Command::DriverCheck { command } => driver_check::run(&context, &command),
         Command::Completions { shell } => {
             let mut command = Args::command();
-            clap_complete::generate(shell, &mut command, "isolde", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, "isolde", &mut script);
+            console.print_exactly(&String::from_utf8_lossy(&script));
             Ok(ExitCode::Fine)
         }
     }

@@ -113,9 +113,7 @@ pub fn run(
         context.console.print(&as_json(&all).to_string());
     }
     if let Some(path) = out {
-        std::fs::write(path, as_markdown(&all)).map_err(|e| {
-            Failure::new(ExitCode::BadInput, format!("cannot write {}: {e}", path.display()))
-        })?;
+        std::fs::write(path, as_markdown(&all)).map_err(|e| Failure::cannot_write(path, &e))?;
     }
     Ok(worst)
 }

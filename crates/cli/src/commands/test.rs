@@ -5,6 +5,7 @@ use super::test_record::Recorder;
 use super::test_run::Tester;
 use super::{Context, Outcome, parse_levels, test_report};
 use crate::exit_code::{ExitCode, Failure};
+use crate::junit::JunitFile;
 use crate::library::{self, Entry, Verdict};
 use isolde_core::Level;
 use isolde_core::history::TargetInfo;
@@ -52,6 +53,10 @@ pub fn run(
         [] => recorded_targets(context, &entries),
         named => named.iter().map(|t| context.parse_target(t)).collect::<Result<_, _>>()?,
     };
+    let junit = match &wish.junit {
+        Some(path) => Some(JunitFile::begin(path, "isolde test")?),
+        None => None,
+    };
     let mut recorder = wish.record.then(|| Recorder::new(wish.repeat));
     let mut runs = Vec::new();
     let mut worst = ExitCode::Fine;
@@ -82,10 +87,9 @@ pub fn run(
         return Ok(worst);
     }
     test_report::print(context, &runs);
-    if let Some(path) = &wish.junit {
-        std::fs::write(path, test_report::junit(&runs)).map_err(|e| {
-            Failure::new(ExitCode::BadInput, format!("cannot write {}: {e}", path.display()))
-        })?;
+    if let Some(failure) = junit.and_then(|file| file.write(&test_report::junit(&runs)).err()) {
+        context.console.error(&failure.message);
+        worst = worst.worse(failure.code);
     }
     let differs = |t: &Tested| t.differences.as_ref().is_some_and(|d| !d.is_empty());
     if runs.iter().flat_map(|r| &r.tested).any(differs) {

@@ -3,7 +3,7 @@
 //! it has.
 
 use super::Context;
-use crate::exit_code::{ExitCode, Failure};
+use crate::exit_code::Failure;
 use crate::library::Entry;
 use isolde_core::case;
 use isolde_core::recording::{self, Outcomes, Place};
@@ -49,9 +49,7 @@ impl Recorder {
         recording::record(&mut entry.case, new);
         let after = case::format(&entry.case);
         let Some(file) = entry.file.as_ref().filter(|_| after != before) else { return Ok(()) };
-        write_whole(file, &after).map_err(|e| {
-            Failure::new(ExitCode::BadInput, format!("cannot write {}: {e}", file.display()))
-        })?;
+        write_whole(file, &after).map_err(|e| Failure::cannot_write(file, &e))?;
         if self.changed.insert(file.clone()) {
             context.console.end_progress();
             context.console.say(&format!("recorded {}", file.display()));

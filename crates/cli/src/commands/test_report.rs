@@ -4,11 +4,12 @@
 use super::Context;
 use super::test::{TargetRun, Tested};
 use crate::console::{Console, Style};
+use crate::junit::time;
 use crate::library::Verdict;
 use crate::table::layout;
 use isolde_core::Level;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde_json::json;
-use std::fmt::Write;
 
 pub fn print(context: &Context<'_>, runs: &[TargetRun]) {
     if context.json {
@@ -106,70 +107,37 @@ fn as_json(runs: &[TargetRun]) -> serde_json::Value {
 }
 
 /// A suite a target, a test a case and level.
-pub fn junit(runs: &[TargetRun]) -> String {
-    let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+pub fn junit(runs: &[TargetRun]) -> Report {
+    let mut report = Report::new("isolde test");
     for run in runs {
-        let count = |what: &str| run.tested.iter().filter(|t| status(t) == what).count();
-        let _ = writeln!(
-            out,
-            "  <testsuite name=\"{} {}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{:.3}\">",
-            escape(&run.info.engine),
-            escape(&run.info.version),
-            run.tested.len(),
-            count("differs"),
-            count("not recorded"),
-            run.seconds
-        );
+        let mut suite = TestSuite::new(format!("{} {}", run.info.engine, run.info.version));
+        suite.set_time(time(run.seconds));
         for tested in &run.tested {
-            let _ = write!(
-                out,
-                "    <testcase classname=\"{}\" name=\"{} at {}\"",
-                escape(&run.info.engine),
-                escape(&tested.case),
-                tested.level
-            );
-            let inside = match (&tested.differences, status(tested)) {
-                (None, _) => "<skipped message=\"not recorded\"/>".to_string(),
-                (Some(found), "differs") => {
-                    let lines: Vec<String> = found
-                        .iter()
-                        .map(|d| format!("expected {}, observed {}", d.expected, d.observed))
-                        .collect();
-                    format!(
-                        "<failure message=\"{}\">{}</failure>",
-                        escape(&lines[0]),
-                        escape(&lines.join("\n"))
-                    )
-                }
-                _ => String::new(),
-            };
-            let _ = match inside.as_str() {
-                "" => writeln!(out, "/>"),
-                text => writeln!(out, ">{text}</testcase>"),
-            };
+            let name = format!("{} at {}", tested.case, tested.level);
+            let mut case = TestCase::new(name, junit_status(tested));
+            case.set_classname(run.info.engine.as_str());
+            suite.add_test_case(case);
         }
-        out.push_str("  </testsuite>\n");
+        report.add_test_suite(suite);
     }
-    out.push_str("</testsuites>\n");
-    out
+    report
 }
 
-/// XML has no way to write most control characters; they become blanks.
-pub fn escape(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            '\n' => out.push('\n'),
-            c if c.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&c) => out.push(' '),
-            c => out.push(c),
+fn junit_status(tested: &Tested) -> TestCaseStatus {
+    let found = match &tested.differences {
+        None => {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message("not recorded");
+            return status;
         }
-    }
-    out
+        Some(found) if found.is_empty() => return TestCaseStatus::success(),
+        Some(found) => found,
+    };
+    let lines: Vec<String> =
+        found.iter().map(|d| format!("expected {}, observed {}", d.expected, d.observed)).collect();
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    status.set_message(lines[0].as_str()).set_description(lines.join("\n"));
+    status
 }
 
 #[cfg(test)]
@@ -190,13 +158,11 @@ mod tests {
         };
         let info =
             TargetInfo { engine: "sqlite".into(), version: "3".into(), ..Default::default() };
-        let text = junit(&[TargetRun { info, tested: vec![tested], seconds: 0.5 }]);
+        let report = junit(&[TargetRun { info, tested: vec![tested], seconds: 0.5 }]);
+        let text = report.to_string().unwrap();
         assert!(text.contains("failures=\"1\""), "{text}");
-        assert!(
-            text.contains(
-                "expected s1.2 rows (&apos;&lt;a&gt;&apos;), observed (&apos;&quot;&amp; &apos;)"
-            ),
-            "{text}"
-        );
+        let message =
+            "expected s1.2 rows (&apos;&lt;a&gt;&apos;), observed (&apos;&quot;&amp;&apos;)";
+        assert!(text.contains(message), "{text}");
     }
 }

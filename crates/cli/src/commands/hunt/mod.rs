@@ -1,12 +1,14 @@
 //! `isolde hunt`: the main job.
 
 pub mod faults;
+mod junit;
 mod next;
 mod show;
 
 use super::{Context, Levels, Outcome, parse_levels};
 use crate::exit_code::{ExitCode, Failure};
 use crate::hunt_args::HuntArgs;
+use crate::junit::JunitFile;
 use crate::{interrupt, library};
 use isolde_core::generate::{Dialect, Generator, Options};
 use isolde_core::oracle::{self, ORACLES, Oracle};
@@ -15,7 +17,7 @@ use isolde_engines::engine::{Engine, EngineResult};
 use isolde_engines::fault::{self, Planted};
 use isolde_engines::target::Target;
 use isolde_hunt::folder::Folder;
-use isolde_hunt::hunt::{self, Hunt, HuntError, Watch};
+use isolde_hunt::hunt::{self, Ended, Hunt, HuntError, Watch};
 use isolde_hunt::known::Known;
 use isolde_hunt::summary::{Identity, Summary};
 use std::collections::BTreeMap;
@@ -40,6 +42,10 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
     } else {
         Folder::check(&args.out)?;
     }
+    let junit = match &args.junit {
+        Some(path) => Some(JunitFile::begin(path, &format!("hunt {target}"))?),
+        None => None,
+    };
     context.console.progress(&format!("starting {target}"));
     let open = || open_engine(context, &target, planted);
     let first = open()?;
@@ -84,29 +90,45 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
     let watch = Watch::default();
     let ended =
         show::watching(context, &watch, || hunt::run(&hunt, first, &folder, earlier, &watch));
-    let summary = ended.map_err(failure)?;
-    finish(context, args, &folder, &summary)
+    Ok(finish(context, args, &folder, junit.as_ref(), ended))
 }
 
-fn finish(context: &Context<'_>, args: &HuntArgs, folder: &Folder, summary: &Summary) -> Outcome {
-    let findings = folder.read_findings()?;
-    isolde_hunt::report::write(folder.path())?;
-    if let Some(file) = &args.junit {
-        let text = show::junit(summary, &findings);
-        std::fs::write(file, text).map_err(|e| {
-            Failure::new(ExitCode::BadInput, format!("cannot write {}: {e}", file.display()))
-        })?;
+/// Everything that can still be written is written, whatever went wrong
+/// before; and a bug that was found is what the exit code says.
+fn finish(
+    context: &Context<'_>,
+    args: &HuntArgs,
+    folder: &Folder,
+    junit: Option<&JunitFile>,
+    ended: Ended,
+) -> ExitCode {
+    let Ended { summary, failure: ended_by } = ended;
+    let mut troubles: Vec<Failure> = ended_by.map(failure).into_iter().collect();
+    let findings = folder.read_findings().unwrap_or_else(|error| {
+        troubles.push(error.into());
+        Vec::new()
+    });
+    if let Err(error) = isolde_hunt::report::write(folder.path()) {
+        troubles.push(error.into());
+    }
+    if let Some(file) = junit {
+        let trouble = troubles.first().map(|t| t.message.as_str());
+        troubles.extend(file.write(&junit::report(&summary, &findings, trouble)).err());
     }
     if context.json {
-        context.console.print(&serde_json::to_string(summary).unwrap_or_default());
+        context.console.print(&serde_json::to_string(&summary).unwrap_or_default());
     } else {
-        show::ending(context, args, folder, summary, &findings);
+        show::ending(context, args, folder, &summary, &findings);
     }
-    Ok(match (interrupt::asked(), summary.violations.bug) {
+    for trouble in &troubles {
+        context.console.error(&trouble.message);
+    }
+    match (interrupt::asked(), summary.violations.bug) {
         (true, _) => ExitCode::Interrupted,
-        (false, 0) => ExitCode::Fine,
+        // The others follow from the first.
+        (false, 0) => troubles.first().map_or(ExitCode::Fine, |trouble| trouble.code),
         (false, _) => ExitCode::Violation,
-    })
+    }
 }
 
 fn open_engine(

@@ -1,13 +1,12 @@
 //! What people see of a hunt: how it goes, what it found, what to try next.
 
 use super::super::Context;
-use super::super::test_report::escape;
 use crate::console::Style;
 use crate::hunt_args::HuntArgs;
 use isolde_hunt::cause::Label;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
-use isolde_hunt::hunt::{Hunt, HuntError, Watch};
+use isolde_hunt::hunt::{Ended, Hunt, Watch};
 use isolde_hunt::summary::Summary;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,11 +29,7 @@ pub fn beginning(context: &Context<'_>, hunt: &Hunt<'_>, folder: &Folder) {
 }
 
 /// Runs the work and shows how it goes, on a thread of its own.
-pub fn watching(
-    context: &Context<'_>,
-    watch: &Watch,
-    work: impl FnOnce() -> Result<Summary, HuntError>,
-) -> Result<Summary, HuntError> {
+pub fn watching(context: &Context<'_>, watch: &Watch, work: impl FnOnce() -> Ended) -> Ended {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -166,31 +161,4 @@ fn show_findings(context: &Context<'_>, folder: &Folder, findings: &[Finding]) {
             place.display()
         ));
     }
-}
-
-/// One test a finding, and one for the hunt itself.
-pub fn junit(summary: &Summary, findings: &[Finding]) -> String {
-    let bugs = findings.iter().filter(|f| f.cause.label == Label::Bug).count();
-    let name = escape(&format!("hunt {} seed {}", summary.identity.target, summary.identity.seed));
-    let mut out = format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{name}\" \
-         tests=\"{}\" failures=\"{bugs}\" time=\"{:.1}\">\n<testcase classname=\"{name}\" \
-         name=\"{} cases\" time=\"{:.1}\"/>\n",
-        findings.len() + 1,
-        summary.seconds,
-        summary.cases,
-        summary.seconds
-    );
-    for finding in findings {
-        let title = escape(&finding.title);
-        let text = escape(&finding.explanation.join("\n"));
-        let case = format!("<testcase classname=\"{name}\" name=\"case {} {title}\">", finding.id);
-        let body = match finding.cause.label {
-            Label::Bug => format!("<failure message=\"{title}\">{text}</failure>"),
-            _ => format!("<system-out>{text}</system-out>"),
-        };
-        out.push_str(&format!("{case}{body}</testcase>\n"));
-    }
-    out.push_str("</testsuite>\n</testsuites>\n");
-    out
 }

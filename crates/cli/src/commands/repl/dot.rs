@@ -256,8 +256,7 @@ impl Repl<'_> {
             Err(error) => return self.wrong(&format!("this cannot be written as a case: {error}")),
         }
         if let Err(error) = std::fs::write(path, text) {
-            let message = format!("cannot write {}: {error}", path.display());
-            return self.fail(Failure::new(ExitCode::BadInput, message));
+            return self.fail(Failure::cannot_write(path, &error));
         }
         let note =
             if interfered { " (it was cancelled by hand once: a replay may differ)" } else { "" };

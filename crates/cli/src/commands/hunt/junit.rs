@@ -1,0 +1,48 @@
+//! A hunt as JUnit's XML: one test a finding, and one for the hunt itself.
+
+use crate::junit::time;
+use isolde_hunt::cause::Label;
+use isolde_hunt::finding::Finding;
+use isolde_hunt::summary::Summary;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+/// `trouble` is what ended the hunt before its time.
+pub fn report(summary: &Summary, findings: &[Finding], trouble: Option<&str>) -> Report {
+    let id = &summary.identity;
+    let name = format!("hunt {} seed {}", id.target, id.seed);
+    let mut suite = TestSuite::new(name.as_str());
+    suite.set_time(time(summary.seconds));
+    let mut add = |title: String, status: TestCaseStatus, text: Option<String>| {
+        let mut case = TestCase::new(title, status);
+        case.set_classname(name.as_str());
+        if let Some(text) = text {
+            case.set_system_out(text);
+        }
+        suite.add_test_case(case);
+    };
+    let whole = match trouble {
+        None => TestCaseStatus::success(),
+        Some(trouble) => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            status.set_message(trouble);
+            status
+        }
+    };
+    add(format!("{} cases", summary.cases), whole, None);
+    for finding in findings {
+        let title = format!("case {} {}", finding.id, finding.title);
+        let text = finding.explanation.join("\n");
+        match finding.cause.label {
+            Label::Bug => {
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+                status.set_message(finding.title.as_str()).set_description(text);
+                add(title, status, None);
+            }
+            _ => add(title, TestCaseStatus::success(), Some(text)),
+        }
+    }
+    let mut report = Report::new(name);
+    report.set_time(time(summary.seconds));
+    report.add_test_suite(suite);
+    report
+}

@@ -1,0 +1,54 @@
+//! `--junit FILE`: tried before the work, written after it.
+
+use crate::exit_code::Failure;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub struct JunitFile {
+    path: PathBuf,
+}
+
+impl JunitFile {
+    /// Says in the file that the work has not ended, which is also what a
+    /// build server reads if it never does. A file that cannot be written is
+    /// told now, not after an hour.
+    pub fn begin(path: &Path, work: &str) -> Result<JunitFile, Failure> {
+        let file = JunitFile { path: path.into() };
+        match fs::metadata(path) {
+            // Whoever reads from a pipe or a device is told the end only, and
+            // opening a pipe would wait for him.
+            Ok(meta) if meta.file_type().is_fifo() => {}
+            Ok(meta) if !meta.is_file() => {
+                OpenOptions::new().write(true).open(path).map_err(|e| file.failed(&e))?;
+            }
+            _ => {
+                let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+                status.set_message("isolde did not come to its end: it was killed, or still runs");
+                let mut suite = TestSuite::new(work);
+                suite.add_test_case(TestCase::new(work, status));
+                let mut report = Report::new("isolde");
+                report.add_test_suite(suite);
+                file.write(&report)?;
+            }
+        }
+        Ok(file)
+    }
+
+    pub fn write(&self, report: &Report) -> Result<(), Failure> {
+        let text = report.to_string().map_err(|e| self.failed(&io::Error::other(e)))?;
+        fs::write(&self.path, text).map_err(|e| self.failed(&e))
+    }
+
+    fn failed(&self, error: &io::Error) -> Failure {
+        Failure::cannot_write(&self.path, error)
+    }
+}
+
+/// Seconds that were measured as a number.
+pub fn time(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
