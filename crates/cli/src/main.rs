@@ -14,6 +14,7 @@ mod library;
 mod scenarios;
 mod table;
 mod visible;
+mod whole_file;
 
 use clap::Parser;
 use exit_code::ExitCode;

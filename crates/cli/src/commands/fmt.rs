@@ -2,6 +2,7 @@
 
 use super::{Context, Outcome, read_file};
 use crate::exit_code::{ExitCode, Failure};
+use crate::whole_file;
 use isolde_core::case;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,7 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], check: bool) -> Outcome {
         if changed && check {
             worst = worst.worse(ExitCode::Violation);
         } else if changed {
-            write_whole(path, &formatted)?;
+            whole_file::write(path, &formatted).map_err(|e| Failure::cannot_write(path, &e))?;
         }
         report.push(serde_json::json!({"file": path, "changed": changed}));
         if changed && !context.json {
@@ -39,12 +40,4 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], check: bool) -> Outcome {
         context.console.print(&serde_json::json!({ "files": report }).to_string());
     }
     Ok(worst)
-}
-
-/// The old text stays until the new one is whole.
-fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
-    let fresh = path.with_extension("case.new");
-    std::fs::write(&fresh, text)
-        .and_then(|()| std::fs::rename(&fresh, path))
-        .map_err(|e| Failure::cannot_write(path, &e))
 }

@@ -5,11 +5,11 @@
 use super::Context;
 use crate::exit_code::Failure;
 use crate::library::Entry;
+use crate::whole_file;
 use isolde_core::case;
 use isolde_core::recording::{self, Outcomes, Place};
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// So often is a case run that did not do the same twice: enough for an open
 /// outcome to come back, which a clock never does.
@@ -49,7 +49,7 @@ impl Recorder {
         recording::record(&mut entry.case, new);
         let after = case::format(&entry.case);
         let Some(file) = entry.file.as_ref().filter(|_| after != before) else { return Ok(()) };
-        write_whole(file, &after).map_err(|e| Failure::cannot_write(file, &e))?;
+        whole_file::write(file, &after).map_err(|e| Failure::cannot_write(file, &e))?;
         if self.changed.insert(file.clone()) {
             context.console.end_progress();
             context.console.say(&format!("recorded {}", file.display()));
@@ -59,35 +59,5 @@ impl Recorder {
 
     pub fn summary(&self) -> String {
         format!("{} runs, {} files changed", self.runs, self.changed.len())
-    }
-}
-
-/// A file is the old one or the new one, never half of it, even if the process
-/// is killed or the disk is full. The temporary one is beside it, since a
-/// rename across file systems is none.
-fn write_whole(file: &Path, text: &str) -> std::io::Result<()> {
-    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut made = tempfile::Builder::new().prefix(".recording-").tempfile_in(folder)?;
-    made.write_all(text.as_bytes())?;
-    if let Ok(old) = std::fs::metadata(file) {
-        made.as_file().set_permissions(old.permissions())?;
-    }
-    made.persist(file)?;
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a.case");
-        std::fs::write(&file, "old").unwrap();
-        write_whole(&file, "new").unwrap();
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), "new");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert!(write_whole(&folder.path().join("none/a.case"), "x").is_err());
     }
 }
