@@ -13,9 +13,10 @@ mod tests;
 
 pub use observed::{claims_of, refused_setup, settle, united, unsettled};
 
-use crate::case::{Case, Claim, Condition, Expectation, Expected, Line, Selector, Subject};
+use crate::case::{Case, Claim, Condition, Expectation, Expected, Line, Selector, Step, Subject};
 use crate::history::History;
 use crate::judge;
+use crate::sql::Kind;
 use crate::value::{Row, compare_rows, same_multiset};
 use crate::{Level, transcript};
 use std::cmp::Ordering;
@@ -179,7 +180,7 @@ fn from_outcome(case: &Case, recorded: &[Claim], history: &History) -> Vec<Diffe
     for claim in claims_of(case, history) {
         let Subject::Step { session, nth } = &claim.subject else { continue };
         let new = match claim.expected {
-            Expected::Waits | Expected::Contains(_) => !implied(&claim, recorded),
+            Expected::Waits | Expected::Contains(_) => !implied(case, &claim, recorded),
             // A step with another outcome is reported above.
             Expected::Error(_) => !recorded
                 .iter()
@@ -202,15 +203,42 @@ fn from_outcome(case: &Case, recorded: &[Claim], history: &History) -> Vec<Diffe
 /// what showing means, or could not be set up there.
 pub fn shows(case: &Case, recorded: &[Claim], level: Level) -> Option<bool> {
     let counts = |c: &Condition| c.levels.is_empty() || c.levels.contains(&level);
-    let met = |c: &Condition| counts(c) && c.claims.iter().all(|claim| implied(claim, recorded));
+    let met =
+        |c: &Condition| counts(c) && c.claims.iter().all(|claim| implied(case, claim, recorded));
     let refused = recorded.iter().any(|c| c.subject == Subject::Setup);
     let conditions = case.when_it_shows();
     (!conditions.is_empty() && !refused).then(|| conditions.iter().any(met))
 }
 
+/// How the last statement of a session without a transaction of its own ended:
+/// one that succeeded has committed. A recording has only how it was answered.
+fn autocommit_ending(case: &Case, session: &str, recorded: &[Claim]) -> Option<Expected> {
+    let mine = || case.steps.iter().filter(|s| s.session == session);
+    let transaction =
+        |s: &Step| s.kind() == Kind::Begin || s.sql.to_ascii_lowercase().contains("autocommit");
+    if mine().any(transaction) {
+        return None;
+    }
+    let works =
+        |(_, s): &(usize, &Step)| matches!(s.kind(), Kind::Select | Kind::Write | Kind::Ddl);
+    let (last, _) = mine().enumerate().filter(works).last()?;
+    let subject = Subject::Step { session: session.into(), nth: last + 1 };
+    let answer = recorded.iter().find(|c| c.subject == subject && c.expected != Expected::Waits)?;
+    match &answer.expected {
+        Expected::Error(_) => Some(Expected::Aborts),
+        Expected::NotSent => None,
+        _ => Some(Expected::Commits),
+    }
+}
+
 /// Whether a claim follows from a complete recording.
-fn implied(claim: &Claim, recorded: &[Claim]) -> bool {
-    let mut about = recorded.iter().filter(|c| c.subject == claim.subject).map(|c| &c.expected);
+fn implied(case: &Case, claim: &Claim, recorded: &[Claim]) -> bool {
+    let by_itself = match &claim.subject {
+        Subject::Session(session) => autocommit_ending(case, session, recorded),
+        _ => None,
+    };
+    let recorded = recorded.iter().filter(|c| c.subject == claim.subject).map(|c| &c.expected);
+    let mut about = recorded.chain(&by_itself);
     match &claim.expected {
         Expected::Waits | Expected::WaitsFor(_) => about.any(|e| *e == Expected::Waits),
         Expected::DoesNotWait => !about.any(|e| *e == Expected::Waits),

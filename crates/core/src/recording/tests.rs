@@ -75,7 +75,29 @@ fn a_condition_is_judged_on_what_was_recorded() {
         ("s2.2 error 1205", false),
         ("s2 does not commit", true),
     ] {
-        assert_eq!(implied(&claims(&format!("  {claim}"))[0], &recorded), holds, "{claim}");
+        let claim_of = &claims(&format!("  {claim}"))[0];
+        assert_eq!(implied(&Case::default(), claim_of, &recorded), holds, "{claim}");
+    }
+}
+
+#[test]
+fn a_statement_by_itself_that_succeeded_has_committed() {
+    let text = "case: x\n\ns1> update t set a = 1;\ns1> set names utf8;\ns2> begin;\n\
+                s2> select 1;\ns3> select 1;\n\nexpect sqlite@1:\n  s1.1 waits\n  s1.1 affects 1\n  \
+                s1.2 ok\n  s2.2 rows (1)\n  s3.1 error 1\n";
+    let case = parse(text).unwrap();
+    let recorded = &case.expectations[0].claims;
+    for (session, ending, holds) in [
+        ("s1", Expected::Commits, true),
+        ("s1", Expected::DoesNotCommit, false),
+        ("s2", Expected::Commits, false),
+        ("s2", Expected::DoesNotCommit, false),
+        ("s3", Expected::Commits, false),
+        ("s3", Expected::DoesNotCommit, true),
+        ("s3", Expected::Aborts, true),
+    ] {
+        let claim = Claim { subject: Subject::Session(session.into()), expected: ending };
+        assert_eq!(implied(&case, &claim, recorded), holds, "{claim}");
     }
 }
 
