@@ -139,6 +139,7 @@ s1> begin; update t set v = 1 where id = 1;
 s2> begin; update t set v = 2 where id = 2;
 s1> update t set v = 3 where id = 2;
 s2> update t set v = 4 where id = 1;
+s2(anyway)> update t set v = 5 where id = 2;
 s2> commit;
 s1> commit;
 ";

@@ -8,7 +8,7 @@
 //! replies reach the client is the network's, not the database's.
 
 use crate::value::Row;
-use crate::{Level, Value};
+use crate::{Case, Level, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -47,6 +47,22 @@ pub struct SentStep {
     pub label: String,
     pub session: String,
     pub sql: String,
+    /// Sent whatever became of its transaction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anyway: bool,
+}
+
+impl SentStep {
+    pub fn of(case: &Case, step: usize) -> SentStep {
+        let label = case.label(step);
+        let step = &case.steps[step];
+        SentStep {
+            label,
+            session: step.session.clone(),
+            sql: step.sql.clone(),
+            anyway: step.anyway,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

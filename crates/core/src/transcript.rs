@@ -1,6 +1,7 @@
 //! A history as text: one line a statement, with waits and resumptions where
 //! they happened.
 
+use crate::case::ANYWAY;
 use crate::history::{History, TxEnd, What};
 use crate::judge::ending_name;
 use crate::value::show_rows;
@@ -77,7 +78,10 @@ pub fn transcript(history: &History) -> String {
         };
         match &event.what {
             What::Sent { as_sql } => {
-                lines.push(format!("{}> {};", event.session, sql(as_sql).replace('\n', "\n    ")));
+                let anyway = event.step.is_some_and(|i| history.steps[i].anyway);
+                let mark = if anyway { format!("({ANYWAY})") } else { String::new() };
+                let sql = sql(as_sql).replace('\n', "\n    ");
+                lines.push(format!("{}{mark}> {sql};", event.session));
             }
             What::Waiting { on } if on.is_empty() => attach(&mut lines, width, "waits ..."),
             What::Waiting { on } => {

@@ -38,13 +38,7 @@ prop_compose! {
         expectations in proptest::collection::vec(expectation(), 0..4),
         trailing_notes in notes(),
     ) -> Case {
-        let step = Step {
-            session: "s1".into(),
-            level: None,
-            sql: "select 1".into(),
-            notes: Vec::new(),
-            line: Default::default(),
-        };
+        let step = Step::plain("s1", "select 1", Default::default());
         Case {
             id: "x/1".into(),
             kind: Some(kind.1),

@@ -99,7 +99,7 @@ prop_compose! {
         about in proptest::option::of("[A-Za-z][A-Za-z0-9 ,.]{0,40}\\."),
         setup in proptest::collection::vec(sql(), 0..4),
         setup_on in proptest::collection::vec(selector(), 0..3),
-        steps in proptest::collection::vec((1..4u8, sql()), 1..8),
+        steps in proptest::collection::vec((1..4u8, sql(), any::<bool>()), 1..8),
         level in proptest::option::of(level()),
         finals in proptest::collection::vec(sql(), 0..3),
         expect_on in proptest::collection::vec(selector(), 0..3),
@@ -113,14 +113,9 @@ prop_compose! {
             let statements = setup.into_iter().map(statement).collect();
             case.setups.push(Setup { on: setup_on, statements, notes: Vec::new() });
         }
-        for (who, sql) in steps {
-            case.steps.push(Step {
-                session: format!("s{who}"),
-                level: None,
-                sql,
-                notes: Vec::new(),
-                line: Default::default(),
-            });
+        for (who, sql, anyway) in steps {
+            let step = Step::plain(&format!("s{who}"), &sql, Default::default());
+            case.steps.push(Step { anyway, ..step });
         }
         case.finals = finals.into_iter().map(statement).collect();
         let session = case.steps[0].session.clone();

@@ -96,6 +96,26 @@ fn sql_marks_every_statement_with_its_session() {
 }
 
 #[test]
+fn what_is_sent_into_a_dead_transaction_is_said_and_what_is_not_is_left_out() {
+    let text = "case: x\nengines: mysql\n\ns1> begin;\ns1> delete from t;\n\
+                s1(anyway)> delete from u;\ns1> delete from v;\n\n\
+                expect:\n  s1.2 error 1213\n  s1.4 not sent\n";
+    let case = read(text);
+    assert!(case.steps[2].anyway && !case.steps[3].anyway);
+    assert_eq!(case::format(&case), text);
+    let sql = write_sql(&case).unwrap();
+    assert!(sql.contains("has ended or failed by now:\n/* s1 */ delete from u;"), "{sql}");
+    let mtr = write_mtr(&case).unwrap();
+    assert!(mtr.contains("delete from u;") && !mtr.contains("delete from v;"), "{mtr}");
+    let again = read_mtr(&mtr, "x").unwrap();
+    let anyway: Vec<&str> =
+        again.steps.iter().filter(|s| s.anyway).map(|s| s.sql.as_str()).collect();
+    assert_eq!(anyway, ["delete from u"]);
+    let wrong = "case: x\n\ns1(anyhow)> begin;\n";
+    assert_eq!(case::parse(wrong).unwrap_err().column, 4);
+}
+
+#[test]
 fn what_a_format_cannot_say_names_its_line() {
     let brace = "case: x\n\ns1> begin;\ns1> select '}';\n";
     assert_eq!(spec_of_case(&read(brace)).unwrap_err().in_text(brace).line, 4);
@@ -114,6 +134,16 @@ fn what_a_format_cannot_say_names_its_line() {
         let error = case_of_spec(&parsed, "x", None).unwrap_err().in_text(text);
         assert_eq!(error.line, line, "{text:?}: {error}");
     }
+}
+
+#[test]
+fn a_spec_drops_the_tables_that_refer_to_others_first() {
+    let case = read(
+        "case: x\n\nsetup:\n  create table a (i int primary key);\n  \
+         create table b (i int references a);\n\ns1> begin;\n",
+    );
+    let written = spec_of_case(&case).unwrap();
+    assert!(written.contains("drop table b;\n  drop table a;"), "{written}");
 }
 
 #[test]

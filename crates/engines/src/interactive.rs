@@ -201,6 +201,7 @@ impl Interactive {
         &mut self,
         session: &str,
         level: Option<Level>,
+        anyway: bool,
         sql: &str,
     ) -> Result<(), RunError> {
         if let Some(level) = level {
@@ -210,16 +211,9 @@ impl Interactive {
         let wanted = level.unwrap_or_else(|| self.level_of(session));
         let begins = sql::kind(sql) == Kind::Begin;
         let level = (begins && wanted != opened_at).then_some(wanted);
-        self.case.steps.push(Step {
-            session: session.into(),
-            level,
-            sql: sql.into(),
-            notes: Vec::new(),
-            line: Line(0),
-        });
+        self.case.steps.push(Step { level, anyway, ..Step::plain(session, sql, Line(0)) });
         self.submitted.push(false);
-        let label = self.case.label(self.case.steps.len() - 1);
-        self.history.steps.push(SentStep { label, session: session.into(), sql: sql.into() });
+        self.history.steps.push(SentStep::of(&self.case, self.case.steps.len() - 1));
         self.send_what_can_go()
     }
 

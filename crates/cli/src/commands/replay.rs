@@ -277,8 +277,7 @@ fn rows_of(played: &Played) -> Vec<(bool, Vec<String>)> {
     let differs = |cells: &[String]| cells.windows(2).any(|w| w[0] != w[1]);
     let mut rows = Vec::new();
     for (i, step) in played.case.steps.iter().enumerate() {
-        let level = step.level.map(|l| format!("({})", l.short())).unwrap_or_default();
-        let mut row = vec![format!("{}{level}> {};", step.session, step.sql.replace('\n', " "))];
+        let mut row = vec![format!("{} {};", step.short_prompt(), step.sql.replace('\n', " "))];
         let cells: Vec<String> = played.runs.iter().map(|r| summary(&r.history, i)).collect();
         let differ = differs(&cells);
         row.extend(cells);

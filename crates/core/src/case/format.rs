@@ -16,10 +16,7 @@ pub fn format(case: &Case) -> String {
     }
     for step in &case.steps {
         notes(&mut out, &step.notes);
-        let level =
-            step.level.map(|l| format!("({})", l.name().to_lowercase())).unwrap_or_default();
-        let sql = ended(&step.sql);
-        line(&mut out, &format!("{}{level}> {sql}", step.session));
+        line(&mut out, &format!("{} {}", step.prompt(), ended(&step.sql)));
     }
     if !case.finals.is_empty() {
         section(&mut out, &case.final_notes, "final");

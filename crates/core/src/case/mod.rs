@@ -32,6 +32,10 @@ impl PartialEq for Line {
     }
 }
 
+/// The word in a prompt that sends a statement whatever became of its
+/// transaction.
+pub const ANYWAY: &str = "anyway";
+
 /// What kind of thing a case shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -118,6 +122,9 @@ pub struct Step {
     pub session: String,
     /// The level of the transaction that starts here.
     pub level: Option<Level>,
+    /// Sent even if the engine has ended or failed its transaction, as a
+    /// client does that ignores an abort.
+    pub anyway: bool,
     pub sql: String,
     pub notes: Vec<String>,
     pub line: Line,
@@ -215,6 +222,34 @@ impl Expectation {
 }
 
 impl Step {
+    pub fn plain(session: &str, sql: &str, line: Line) -> Step {
+        Step {
+            session: session.into(),
+            level: None,
+            anyway: false,
+            sql: sql.into(),
+            notes: Vec::new(),
+            line,
+        }
+    }
+
+    /// `s1>`, `s1(serializable)>` or `s1(anyway)>`.
+    pub fn prompt(&self) -> String {
+        match (self.level, self.anyway) {
+            (Some(level), _) => format!("{}({})>", self.session, level.name().to_lowercase()),
+            (None, true) => format!("{}({ANYWAY})>", self.session),
+            (None, false) => format!("{}>", self.session),
+        }
+    }
+
+    /// The same with the level's short name, for a screen.
+    pub fn short_prompt(&self) -> String {
+        match self.level {
+            Some(level) => format!("{}({})>", self.session, level.short()),
+            None => self.prompt(),
+        }
+    }
+
     pub fn kind(&self) -> sql::Kind {
         sql::kind(&self.sql)
     }

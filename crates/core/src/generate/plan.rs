@@ -216,12 +216,9 @@ impl Plan {
         let statement = |sql| Statement { sql, line: Line::default() };
         let setup: Vec<Statement> =
             self.create_sql().into_iter().chain(self.insert_sql()).map(statement).collect();
-        let step = |(tx, item): (usize, Item)| Step {
-            session: self.transactions[tx].session.clone(),
-            level: None,
-            sql: item.sql(&self.dialect),
-            notes: Vec::new(),
-            line: Line::default(),
+        let step = |(tx, item): (usize, Item)| {
+            let session = &self.transactions[tx].session;
+            Step::plain(session, &item.sql(&self.dialect), Line::default())
         };
         let own_level = |tx: &TxPlan| tx.level.map(|level| (tx.session.clone(), level));
         Case {

@@ -61,13 +61,10 @@ fn rewritten(case: &Case, change: impl Fn(&Step, bool) -> Option<Vec<String>>) -
             _ => {}
         }
         match change(step, inside.contains(&step.session.as_str())) {
-            Some(statements) => changed.steps.extend(statements.into_iter().map(|sql| Step {
-                session: step.session.clone(),
-                level: None,
-                sql,
-                notes: Vec::new(),
-                line: Line::default(),
-            })),
+            Some(statements) => {
+                let replaced = |sql: String| Step::plain(&step.session, &sql, Line::default());
+                changed.steps.extend(statements.into_iter().map(replaced));
+            }
             None => changed.steps.push(step.clone()),
         }
     }

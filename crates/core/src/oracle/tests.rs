@@ -20,13 +20,7 @@ fn history_of(case: &Case, finals: &[i64], reply: impl Fn(&str) -> What) -> Hist
         on: Default::default(),
         level: case.level,
         seed: None,
-        steps: (0..case.steps.len())
-            .map(|i| crate::history::SentStep {
-                label: case.label(i),
-                session: case.steps[i].session.clone(),
-                sql: case.steps[i].sql.clone(),
-            })
-            .collect(),
+        steps: (0..case.steps.len()).map(|i| crate::history::SentStep::of(case, i)).collect(),
         events: Vec::new(),
         transactions: Vec::new(),
         final_state: vec![FinalRows {

@@ -20,6 +20,7 @@ pub fn read_mtr(text: &str, id: &str) -> Result<Case, ParseError> {
         current: DEFAULT.into(),
         known: vec![DEFAULT.into()],
         open: Vec::new(),
+        failed: Vec::new(),
         sent: Vec::new(),
         case: Case { id: fitting_id(id), ..Case::default() },
         setup: Vec::new(),
@@ -40,6 +41,9 @@ struct Reader<'a> {
     known: Vec<String>,
     /// Sessions inside a transaction.
     open: Vec<String>,
+    /// Those in whose transaction an error was expected. mysqltest sends what
+    /// follows, whether the transaction is still there or not.
+    failed: Vec<String>,
     /// Sessions whose statement was sent and not reaped, with its place.
     sent: Vec<(String, usize)>,
     case: Case,
@@ -281,20 +285,17 @@ impl Reader<'_> {
             self.case.session_levels.push((session, level));
             return Ok(());
         }
-        match kind {
-            Kind::Begin => self.open.push(self.current.clone()),
-            Kind::Commit | Kind::Rollback => self.open.retain(|s| *s != self.current),
-            _ => {}
+        if kind == Kind::Begin || kind.ends_transaction() {
+            self.open.retain(|s| *s != self.current);
+            self.failed.retain(|s| *s != session);
         }
+        if kind == Kind::Begin {
+            self.open.push(self.current.clone());
+        }
+        let step = Step::plain(&session, text, Line(line));
         let notes = std::mem::take(&mut self.notes);
-        let step = Step {
-            session: session.clone(),
-            level: None,
-            sql: text.into(),
-            notes,
-            line: Line(line),
-        };
-        self.case.steps.push(step);
+        let anyway = self.failed.contains(&session);
+        self.case.steps.push(Step { notes, anyway, ..step });
         let nth = self.case.steps.iter().filter(|s| s.session == session).count();
         if sends {
             let subject = Subject::Step { session: session.clone(), nth };
@@ -310,6 +311,9 @@ impl Reader<'_> {
     /// happen, which is no claim.
     fn claim_error(&mut self, session: &str, nth: usize) {
         let Some(codes) = self.error.take() else { return };
+        if codes.trim() != "0" && self.open.contains(&self.current) {
+            self.failed.push(session.into());
+        }
         let code = match codes.trim() {
             list if list.contains(',') || list == "0" => return,
             "ER_LOCK_DEADLOCK" => Some("1213"),
@@ -359,6 +363,17 @@ mod tests {
             case.expectations[0].claims.iter().map(ToString::to_string).collect();
         assert_eq!(claims, ["default.1 waits", "default.1 error 1213"]);
         assert_eq!(case.setups[0].statements.len(), 2);
+    }
+
+    #[test]
+    fn what_follows_an_expected_error_in_its_transaction_is_sent_anyway() {
+        let text = "connect (a,,,,);\nbegin;\nupdate t set a = 1;\n--error ER_LOCK_DEADLOCK\n\
+            update t set a = 2;\nupdate t set a = 3;\ncommit;\nupdate t set a = 4;\n\
+            --error 1062\ninsert into t values (1);\nupdate t set a = 5;\n";
+        let case = read_mtr(text, "x").unwrap();
+        let anyway: Vec<&str> =
+            case.steps.iter().filter(|s| s.anyway).map(|s| s.sql.as_str()).collect();
+        assert_eq!(anyway, ["update t set a = 3"]);
     }
 
     #[test]

@@ -6,7 +6,8 @@
 
 use super::{error_on_line, fitting_id};
 use crate::case::{Case, Line, ParseError, Selector, Setup, Statement, Step};
-use crate::sql;
+use crate::sql::{self, Kind};
+use std::collections::BTreeMap;
 
 type Parsed<T> = Result<T, ParseError>;
 
@@ -15,7 +16,33 @@ pub fn read_replbug(text: &str, id: &str) -> Parsed<Case> {
     let mut reader = Reader { text, lines: text.lines().collect(), case: Case::default() };
     reader.case.id = fitting_id(id);
     reader.run()?;
+    mark_anyway(&mut reader.case);
     Ok(reader.case)
+}
+
+/// ReplBug goes on after an error. Where another session can end a transaction,
+/// what stands behind its first statement is sent all the same.
+fn mark_anyway(case: &mut Case) {
+    if case.sessions().len() < 2 {
+        return;
+    }
+    // Sessions inside of a transaction, and whether it has done something.
+    let mut open: BTreeMap<String, bool> = BTreeMap::new();
+    for step in &mut case.steps {
+        match sql::kind(&step.sql) {
+            Kind::Begin => {
+                open.insert(step.session.clone(), false);
+            }
+            kind if kind.ends_transaction() => {
+                open.remove(&step.session);
+            }
+            _ => {
+                if let Some(worked) = open.get_mut(&step.session) {
+                    step.anyway = std::mem::replace(worked, true);
+                }
+            }
+        }
+    }
 }
 
 struct Reader<'a> {
@@ -200,13 +227,8 @@ impl<'a> Reader<'a> {
                 let message = "only SET … TRANSACTION ISOLATION LEVEL may name {isolation_level}";
                 return Err(self.error(line, offset, message));
             }
-            self.case.steps.push(Step {
-                session: session.into(),
-                level: None,
-                sql,
-                notes: std::mem::take(&mut notes),
-                line: Line(line),
-            });
+            let step = Step::plain(session, &sql, Line(line));
+            self.case.steps.push(Step { notes: std::mem::take(&mut notes), ..step });
         }
         Ok(next)
     }
@@ -261,6 +283,18 @@ mod tests {
             case.steps.iter().map(|s| (s.session.as_str(), s.sql.as_str())).collect();
         assert_eq!(steps, [("conn_0", "begin"), ("conn_1", "select 1")]);
         assert_eq!(case.steps[0].line.0, 14);
+    }
+
+    #[test]
+    fn what_another_session_may_have_ended_is_sent_anyway() {
+        let anyway = |text: &str| -> Vec<String> {
+            let steps = read_replbug(text, "x").unwrap().steps;
+            steps.into_iter().filter(|s| s.anyway).map(|s| s.sql).collect()
+        };
+        let alone = "conn_0> begin;\nconn_0> select 1;\nconn_0> select 2;\nconn_0> commit;\n";
+        assert!(anyway(alone).is_empty());
+        let beside = format!("{alone}conn_0> select 3;\nconn_0> select 4;\nconn_1> select 5;\n");
+        assert_eq!(anyway(&beside), ["select 2"]);
     }
 
     #[test]

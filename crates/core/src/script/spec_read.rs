@@ -24,14 +24,14 @@ pub fn case_of_spec(spec: &Spec, id: &str, permutation: Option<usize>) -> Result
         for statement in optional(session.setup.as_ref())? {
             match session_level_of(&statement.sql) {
                 Some(level) => case.session_levels.push((name.clone(), level)),
-                None => case.steps.push(step(name, &statement.sql, statement.line)),
+                None => case.steps.push(Step::plain(name, &statement.sql, statement.line)),
             }
         }
     }
     let finals = final_steps(spec, &order);
     for id in &order[..order.len() - finals] {
         for statement in step_statements(spec, *id)? {
-            case.steps.push(step(&names[id.session], &statement.sql, statement.line));
+            case.steps.push(Step::plain(&names[id.session], &statement.sql, statement.line));
         }
     }
     for id in &order[order.len() - finals..] {
@@ -39,7 +39,7 @@ pub fn case_of_spec(spec: &Spec, id: &str, permutation: Option<usize>) -> Result
     }
     for (session, name) in spec.sessions.iter().zip(&names) {
         for statement in optional(session.teardown.as_ref())? {
-            case.steps.push(step(name, &statement.sql, statement.line));
+            case.steps.push(Step::plain(name, &statement.sql, statement.line));
         }
     }
     for statement in optional(spec.teardown.as_ref())? {
@@ -118,10 +118,6 @@ fn session_names(spec: &Spec) -> Vec<String> {
         names.push(name);
     }
     names
-}
-
-fn step(session: &str, sql: &str, line: Line) -> Step {
-    Step { session: session.into(), level: None, sql: sql.into(), notes: Vec::new(), line }
 }
 
 fn optional(block: Option<&Block>) -> Result<Vec<Statement>, Unsayable> {

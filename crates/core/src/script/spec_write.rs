@@ -20,7 +20,8 @@ pub fn spec_of_case(case: &Case) -> Result<String, Unsayable> {
         }
         let body: String = statements.iter().map(|(s, _)| format!("\n  {}", ended(s))).collect();
         spec.setups.push(Block { sql: body + "\n", line: Line(0) });
-        let drops: String = statements.iter().filter_map(|(s, _)| drop_of(s)).collect();
+        // In the opposite order: a table may refer to those made before it.
+        let drops: String = statements.iter().rev().filter_map(|(s, _)| drop_of(s)).collect();
         if !drops.is_empty() {
             spec.teardown = Some(Block { sql: drops + "\n", line: Line(0) });
         }

@@ -53,6 +53,9 @@ pub fn write_sql_with(case: &Case, results: &Results) -> Result<String, Unsayabl
             out.push_str(format!("-- {note}").trim_end());
             out.push('\n');
         }
+        if step.anyway {
+            out.push_str("-- even if its transaction has ended or failed by now:\n");
+        }
         let text = match (step.level, dialect) {
             (None, _) => step.sql.clone(),
             (Some(level), Some(Dialect::Postgres)) => {

@@ -259,13 +259,7 @@ pub(crate) fn set_level(
 }
 
 pub(crate) fn empty_history(case: &Case, level: Option<Level>) -> History {
-    let steps = (0..case.steps.len())
-        .map(|i| SentStep {
-            label: case.label(i),
-            session: case.steps[i].session.clone(),
-            sql: case.steps[i].sql.clone(),
-        })
-        .collect();
+    let steps = (0..case.steps.len()).map(|i| SentStep::of(case, i)).collect();
     History {
         isolde: env!("CARGO_PKG_VERSION").into(),
         case: case.id.clone(),
@@ -353,11 +347,19 @@ impl Run<'_> {
     }
 
     /// Why a statement must not go out: its transaction has ended or failed.
+    /// One that is sent anyway leaves the session where it stands, so that
+    /// what follows it is not sent unless it says so, too.
     fn reason_not_to_send(&mut self, who: usize, step: usize) -> Option<String> {
         let kind = self.case.steps[step].kind();
+        let anyway = self.case.steps[step].anyway;
         let live = &mut self.lives[who];
         match live.tx {
             TxState::Gone => Some("its session is gone".into()),
+            TxState::Dead if anyway && kind.ends_transaction() => {
+                live.tx = TxState::None;
+                None
+            }
+            TxState::Dead if anyway && kind != Kind::Begin => None,
             TxState::Dead if kind == Kind::Begin => {
                 live.tx = TxState::None;
                 None
@@ -370,6 +372,7 @@ impl Run<'_> {
             }
             TxState::Failed(_) => match kind {
                 Kind::Commit | Kind::Rollback | Kind::RollbackTo => None,
+                _ if anyway => None,
                 _ => Some("its transaction has failed and takes only a rollback".into()),
             },
             TxState::None | TxState::Open(_) => None,

@@ -229,7 +229,8 @@ fn what_comes_from_outside_stays_text_wherever_it_stands() {
     let folder = Folder::create(dir.path()).unwrap();
     let mut evidence = made(1, "deadlock", Label::Bug, EVIL);
     for step in &mut evidence.concurrent.steps {
-        *step = SentStep { label: EVIL.into(), session: EVIL.into(), sql: EVIL.into() };
+        *step =
+            SentStep { label: EVIL.into(), session: EVIL.into(), sql: EVIL.into(), anyway: false };
     }
     for event in &mut evidence.concurrent.events {
         event.session = EVIL.into();

@@ -157,8 +157,7 @@ impl Repl<'_> {
             rows.push(vec![format!("setup> {};", statement.sql.replace('\n', " ")), "ok".into()]);
         }
         for (i, step) in case.steps.iter().enumerate() {
-            let level = step.level.map(|l| format!("({})", l.short())).unwrap_or_default();
-            let text = format!("{}{level}> {};", step.session, step.sql.replace('\n', " "));
+            let text = format!("{} {};", step.short_prompt(), step.sql.replace('\n', " "));
             rows.push(vec![text, summary(lab.history(), i)]);
         }
         if rows.is_empty() {
@@ -287,10 +286,9 @@ impl Repl<'_> {
             self.say(&format!("setup> {};", statement.sql));
         }
         for step in &case.steps {
-            let level = step.level.map(|l| format!("({})", l.short())).unwrap_or_default();
-            let typed = format!("{}{level}> {};", step.session, step.sql);
+            let typed = format!("{} {};", step.short_prompt(), step.sql);
             self.say(&self.context.console.paint(Style::Strong, &typed));
-            self.submit(&step.session, step.level, &step.sql);
+            self.submit(&step.session, step.level, step.anyway, &step.sql);
             self.current = step.session.clone();
             if interrupt::asked() {
                 return interrupt::forget();

@@ -1,5 +1,6 @@
 //! What a typed line means.
 
+use isolde_core::case::ANYWAY;
 use isolde_core::{Level, sql};
 
 #[derive(Debug, PartialEq)]
@@ -16,6 +17,8 @@ pub enum Input {
     Statements {
         session: Option<String>,
         level: Option<Level>,
+        /// Sent even if the session's transaction has ended or failed.
+        anyway: bool,
         statements: Vec<String>,
     },
     Wrong(String),
@@ -42,7 +45,8 @@ pub fn read(text: &str) -> Input {
         Some(prompt) => (Some(prompt.session), prompt.level, &text[prompt.end..]),
         None => (None, None, text),
     };
-    let level = match level.map(|l| l.parse::<Level>()).transpose() {
+    let anyway = level == Some(ANYWAY);
+    let level = match level.filter(|_| !anyway).map(|l| l.parse::<Level>()).transpose() {
         Ok(level) => level,
         Err(error) => return Input::Wrong(error.to_string()),
     };
@@ -62,7 +66,7 @@ pub fn read(text: &str) -> Input {
                     "a level in the prompt belongs to a statement that begins a transaction".into(),
                 );
             }
-            Input::Statements { session: session.map(String::from), level, statements }
+            Input::Statements { session: session.map(String::from), level, anyway, statements }
         }
     }
 }
@@ -83,7 +87,7 @@ struct Prompt<'a> {
     end: usize,
 }
 
-/// `s1>`, `s1:`, `s1(serializable)>`, and `s1*>` as our own prompt shows it.
+/// `s1>`, `s1:`, `s1(serializable)>`, `s1(anyway)>`, and `s1*>` as our own prompt shows it.
 fn prompt(text: &str) -> Option<Prompt<'_>> {
     let lead = text.len() - text.trim_start().len();
     let line = &text[lead..];
@@ -112,6 +116,7 @@ mod tests {
         Input::Statements {
             session: session.map(String::from),
             level,
+            anyway: false,
             statements: sql.iter().map(ToString::to_string).collect(),
         }
     }
@@ -138,6 +143,10 @@ mod tests {
         assert_eq!(read(" s1*> commit;"), statements(Some("s1"), None, &["commit"]));
         let serializable = Some(Level::Serializable);
         assert_eq!(read("s1(ser)> begin;"), statements(Some("s1"), serializable, &["begin"]));
+        let Input::Statements { anyway: true, level: None, .. } = read("s1(anyway)> commit;")
+        else {
+            panic!("anyway is no level");
+        };
         assert_eq!(read("s2>"), Input::Switch("s2".into()));
         assert_eq!(read("setup> drop table t;"), Input::Setup(vec!["drop table t".into()]));
     }

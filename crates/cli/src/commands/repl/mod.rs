@@ -145,10 +145,10 @@ impl<'a> Repl<'a> {
             Input::Dot(name, words) => return self.dot(&name, &words),
             Input::Switch(session) => self.current = session,
             Input::Setup(statements) => self.set_up(&statements),
-            Input::Statements { session, level, statements } => {
+            Input::Statements { session, level, anyway, statements } => {
                 let session = session.unwrap_or_else(|| self.current.clone());
                 for (i, sql) in statements.iter().enumerate() {
-                    self.submit(&session, level.filter(|_| i == 0), sql);
+                    self.submit(&session, level.filter(|_| i == 0), anyway, sql);
                 }
                 // Who waits can take nothing more: the prompt stays with the
                 // session that had it, which may well be the one in the way.
@@ -160,8 +160,8 @@ impl<'a> Repl<'a> {
         Flow::Next
     }
 
-    fn submit(&mut self, session: &str, level: Option<Level>, sql: &str) {
-        let outcome = self.lab().submit(session, level, sql);
+    fn submit(&mut self, session: &str, level: Option<Level>, anyway: bool, sql: &str) {
+        let outcome = self.lab().submit(session, level, anyway, sql);
         self.tell_news();
         self.report(outcome);
         self.tell_unfinished(session);

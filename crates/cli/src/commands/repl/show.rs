@@ -104,8 +104,13 @@ impl Shower {
                 out
             }
             What::NotSent { why } => {
+                let session = &event.session;
                 let hint = if why.contains("ended") { "; begin starts a new one" } else { "" };
-                line(&console.paint(Style::Doubt, &format!("not sent: {why}{hint}")))
+                let anyway = match why.contains("transaction") {
+                    true => format!("; {session}(anyway)> sends it all the same"),
+                    false => String::new(),
+                };
+                line(&console.paint(Style::Doubt, &format!("not sent: {why}{hint}{anyway}")))
             }
             What::Cancelled => line(&console.paint(Style::Doubt, "cancelled")),
             What::Sent { .. }

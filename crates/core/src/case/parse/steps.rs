@@ -1,7 +1,7 @@
 //! Steps: a session's prompt, and the statements behind it.
 
 use super::{Parsed, Parser, outdent};
-use crate::case::{Line, Step};
+use crate::case::{ANYWAY, Line, Step};
 use crate::{Level, sql};
 
 impl<'a> Parser<'a> {
@@ -9,7 +9,8 @@ impl<'a> Parser<'a> {
         let first = self.at;
         self.in_header = false;
         self.or_fits = false;
-        let level = match prompt.level {
+        let anyway = prompt.level.is_some_and(|(_, word)| word.trim() == ANYWAY);
+        let level = match prompt.level.filter(|_| !anyway) {
             Some((at, name)) => {
                 Some(name.parse::<Level>().map_err(|e| self.error(at, e.to_string()))?)
             }
@@ -63,6 +64,7 @@ impl<'a> Parser<'a> {
             self.case.steps.push(Step {
                 session: prompt.session.into(),
                 level: if i == 0 { level } else { None },
+                anyway,
                 sql,
                 notes: std::mem::take(&mut notes),
                 line: Line(first + text[..offset].matches('\n').count() + 1),
@@ -74,13 +76,13 @@ impl<'a> Parser<'a> {
 
 pub(super) struct Prompt<'a> {
     session: &'a str,
-    /// The level in brackets and where it stands.
+    /// The level (or `anyway`) in brackets and where it stands.
     level: Option<(usize, &'a str)>,
     /// Where the statement starts.
     end: usize,
 }
 
-/// `s1>` or `s1(serializable)>` at the start of a line.
+/// `s1>`, `s1(serializable)>` or `s1(anyway)>` at the start of a line.
 pub(super) fn prompt_end(line: &str) -> Option<Prompt<'_>> {
     let name_len = line.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
     let (session, rest) = line.split_at(name_len);
