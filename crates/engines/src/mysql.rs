@@ -1,6 +1,9 @@
 //! MySQL, MariaDB and the servers that speak their protocol.
 
+mod errors;
 mod views;
+
+pub use errors::common_errors;
 
 use crate::engine::*;
 use crate::innodb;
@@ -11,7 +14,7 @@ use crate::server::PrivateServer;
 use crate::target::{Named, Options, Target};
 use crate::url::ServerUrl;
 use isolde_core::history::{ErrorClass, ErrorEffect, TargetInfo};
-use isolde_core::profile::{Ddl, ErrorRule, Profile, Waiting, promise, rule};
+use isolde_core::profile::{Ddl, Profile, Waiting, promise};
 use isolde_core::value::Row;
 use isolde_core::{Anomaly, Level, Value};
 use std::collections::HashMap;
@@ -20,36 +23,6 @@ use std::time::Duration;
 
 pub const VERSION_SQL: &str = "select version()";
 pub const CONTROL_LIMIT: Duration = Duration::from_secs(60);
-
-/// Errors that MySQL and everything modelled on it share.
-pub fn common_errors() -> Vec<ErrorRule> {
-    let statement = ErrorEffect::Statement;
-    let mut rules = vec![
-        rule("1213", ErrorClass::Deadlock, ErrorEffect::RolledBack),
-        rule("1205", ErrorClass::LockTimeout, statement),
-        rule("3572", ErrorClass::LockTimeout, statement),
-        rule("1020", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
-        rule("1792", ErrorClass::ReadOnly, statement),
-        rule("1317", ErrorClass::Cancelled, statement),
-        rule("3024", ErrorClass::Cancelled, statement),
-        rule("1969", ErrorClass::Cancelled, statement),
-        rule("1053", ErrorClass::Lost, ErrorEffect::Lost),
-        rule("1927", ErrorClass::Lost, ErrorEffect::Lost),
-        rule("4031", ErrorClass::Lost, ErrorEffect::Lost),
-    ];
-    for code in
-        ["1062", "1048", "1364", "1406", "1451", "1452", "1216", "1217", "3819", "4025", "1264"]
-    {
-        rules.push(rule(code, ErrorClass::Constraint, statement));
-    }
-    for code in [
-        "1064", "1146", "1054", "1305", "1235", "1149", "1049", "1091", "1050", "1051", "1061",
-        "1093", "8048",
-    ] {
-        rules.push(rule(code, ErrorClass::Rejected, statement));
-    }
-    rules
-}
 
 fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
     use Anomaly::*;
