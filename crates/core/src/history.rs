@@ -258,6 +258,26 @@ impl History {
             || self.final_state.iter().any(|f| f.error.as_ref().is_some_and(lost))
     }
 
+    /// Whether the runner ended a statement that did not end by itself. What
+    /// came of it is then the runner's doing, and says nothing of the engine.
+    pub fn was_cancelled(&self) -> bool {
+        self.events.iter().any(|e| e.what == What::Cancelled)
+    }
+
+    /// The same for people, with the statements by name; none where nothing
+    /// was cancelled.
+    pub fn cancelled(&self) -> Option<String> {
+        let label = |e: &Event| e.step.map(|step| self.steps[step].label.as_str());
+        let cancelled = self.events.iter().filter(|e| e.what == What::Cancelled);
+        let labels: Vec<&str> = cancelled.filter_map(label).collect();
+        self.was_cancelled().then(|| {
+            format!(
+                "Isolde cancelled {}, which did not end by itself; what came after is Isolde's doing",
+                labels.join(", ")
+            )
+        })
+    }
+
     /// Steps in the order in which they finished: the actual schedule.
     pub fn actual_schedule(&self) -> Vec<usize> {
         self.events

@@ -6,10 +6,10 @@
 
 use crate::bed::{Bed, BedError, Ground};
 use crate::cause::{self, Cause, Label};
-use crate::check::{Checked, check, commit_ordered};
+use crate::check::{Checked, check};
 use crate::finding::Finding;
 use crate::summary::Summary;
-use isolde_core::oracle::{self, Concurrent, Difference, ORACLES, Oracle};
+use isolde_core::oracle::{self, Difference, ORACLES, Oracle};
 use isolde_core::{Case, case};
 use std::collections::BTreeSet;
 use std::fs;
@@ -106,7 +106,7 @@ pub fn again(bed: &mut Bed, case: &Case, seen: &Seen) -> Result<Again, BedError>
     let most = seen.finding.rate.trials_to_be_sure();
     let mut runs = 1;
     let mut checked = check(bed, &ground, case, &seen.oracles)?;
-    while checked.consistent() && runs < most {
+    while !checked.violated() && runs < most {
         checked = check(bed, &ground, case, &seen.oracles)?;
         runs += 1;
     }
@@ -121,10 +121,8 @@ fn judge(
     seen: &Seen,
     checked: &Checked,
 ) -> Result<Now, BedError> {
-    if checked.consistent() {
-        let ordered = commit_ordered(case, bed.runner.engine.profile());
-        let unknown = Concurrent::new(case, &checked.concurrent, ordered).unknown();
-        return Ok(unknown.map_or(Now::Gone, Now::Unknown));
+    if !checked.violated() {
+        return Ok(checked.unknown.map_or(Now::Gone, |why| Now::Unknown(why.into())));
     }
     if seen.finding.cause.label != Label::Documented {
         let rate = seen.finding.rate;

@@ -15,7 +15,7 @@ use crate::snapshot;
 use isolde_core::generate::Plan;
 use isolde_core::oracle::{
     Concurrent, Difference, Executed, Oracle, Serial, at_level, executed, in_transactions,
-    other_orders, serial_transactions, with_locking_reads,
+    other_orders, serial_transactions, unknown_serial, with_locking_reads,
 };
 use isolde_core::profile::{Behaviour, Counterfactual};
 use isolde_core::sql::Kind;
@@ -105,6 +105,7 @@ pub fn find(
                     what it left behind; every level rules that out";
         return Ok(Cause::new(Label::Bug, vec![text.into()]));
     }
+    let mut unknown = false;
     let mut evidence = Vec::new();
     let applies = |b: &&Behaviour| {
         b.levels.contains(&level)
@@ -127,6 +128,10 @@ pub fn find(
                 });
             }
             Trial::Stays(text) => evidence.push(text),
+            Trial::Unknown(text) => {
+                unknown = true;
+                evidence.push(text);
+            }
             Trial::NotApplicable => {}
         }
     }
@@ -139,6 +144,9 @@ pub fn find(
             "the outcome is that of another serial order ({order}), though not of the order of \
              the commits"
         ));
+        return Ok(Cause::new(Label::Undecided, evidence));
+    }
+    if unknown {
         return Ok(Cause::new(Label::Undecided, evidence));
     }
     if profile.serial_writes.contains(&level) {
@@ -157,6 +165,8 @@ pub fn find(
 enum Trial {
     Removed(String),
     Stays(String),
+    /// The run without the behaviour does not tell.
+    Unknown(String),
     /// The change of the run changes nothing in this case.
     NotApplicable,
 }
@@ -217,11 +227,14 @@ impl Looking<'_> {
             // A stronger level may promise a serial order that is not that of
             // the commits; the behaviour is gone all the same.
             let orders = |b: &Behaviour| b.removed_by == Counterfactual::AnotherOrder;
-            let explained = !again.consistent()
+            let explained = again.violated()
                 && bed.runner.engine.profile().behaviours.iter().any(orders)
                 && explaining_order(bed, ground, &changed, &again)?.is_some();
-            if !again.consistent() && !explained {
+            if again.violated() && !explained {
                 return Ok(Trial::Stays(format!("{what} the violation stays")));
+            }
+            if let Some(why) = again.unknown {
+                return Ok(Trial::Unknown(format!("{what} it is not known: {why}")));
             }
         }
         Ok(Trial::Removed(format!("{what} the violation is gone")))
@@ -293,7 +306,7 @@ pub fn explaining_order(
         let history = bed.run(ground, &replay.case)?;
         let differences: Vec<Difference> =
             isolde_core::oracle::differences(&run, &replay, &history);
-        if differences.is_empty() {
+        if differences.is_empty() && unknown_serial(&history).is_none() {
             return Ok(Some(names));
         }
     }

@@ -2,7 +2,9 @@
 //! for, and what they say.
 
 use crate::bed::{Bed, BedError, Ground};
-use isolde_core::oracle::{Concurrent, Difference, Oracle, Replay, Verdict, other_orders};
+use isolde_core::oracle::{
+    Concurrent, Difference, Oracle, Replay, Verdict, other_orders, unknown_serial,
+};
 use isolde_core::{Case, History, Level, Profile};
 
 /// Orders to try of what ended between the same two submissions: all of five.
@@ -12,6 +14,8 @@ pub struct Checked {
     pub concurrent: History,
     pub replays: Vec<(Replay, History)>,
     pub violations: Vec<Violation>,
+    /// Why the runs do not tell all: that nothing was violated means nothing.
+    pub unknown: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +25,13 @@ pub struct Violation {
 }
 
 impl Checked {
+    /// Nothing is violated, and that is known.
     pub fn consistent(&self) -> bool {
-        self.violations.is_empty()
+        self.violations.is_empty() && self.unknown.is_none()
+    }
+
+    pub fn violated(&self) -> bool {
+        !self.violations.is_empty()
     }
 
     pub fn violates(&self, oracle: &str) -> Option<&Violation> {
@@ -71,7 +80,8 @@ pub fn check(
             }
         }
     }
-    Ok(Checked { concurrent, replays, violations })
+    let unknown = run.unknown().or_else(|| replays.iter().find_map(|(_, h)| unknown_serial(h)));
+    Ok(Checked { concurrent, replays, violations, unknown })
 }
 
 type Judged = (Vec<(Replay, History)>, Vec<Violation>);
@@ -106,4 +116,34 @@ fn judge(
         }
     }
     Ok((made, violations))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isolde_core::oracle::ORACLES;
+    use isolde_engines::install::Cache;
+    use isolde_engines::runner::Runner;
+    use isolde_engines::target::{Options, Target};
+    use std::time::Duration;
+
+    #[test]
+    fn a_statement_that_isolde_cancelled_leaves_a_case_unknown() {
+        let options = Options { cache: Cache::open(), via: None };
+        let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/../../drivers/sqlite3_driver.py");
+        let target = Target::parse(&format!("driver:python3 {driver}")).unwrap();
+        let engine = target.open(&options).unwrap();
+        let mut bed = Bed::new(Runner::new(engine));
+        bed.runner.limits.statement = Duration::from_millis(200);
+        let ground = Ground { create: Vec::new(), reset: Vec::new(), changes_schema: false };
+        let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) \
+                       select count(*) from n";
+        for (sql, known) in [("select 1", true), (endless, false)] {
+            let case = isolde_core::case::parse(&format!("case: t\ns1> {sql};\n")).unwrap();
+            let checked = check(&mut bed, &ground, &case, ORACLES).unwrap();
+            assert!(!checked.violated());
+            assert_eq!(checked.consistent(), known, "{sql}");
+            assert_eq!(checked.unknown.is_none(), known, "{sql}");
+        }
+    }
 }

@@ -63,7 +63,10 @@ impl Hunter<'_> {
         let sent = |h: &isolde_core::History| h.steps.len() as u64;
         tally.statements_in_all +=
             sent(&checked.concurrent) + checked.replays.iter().map(|(_, h)| sent(h)).sum::<u64>();
-        if checked.consistent() {
+        if !checked.violated() {
+            if let Some(why) = checked.unknown {
+                *tally.unknown.entry(why.into()).or_default() += 1;
+            }
             return Ok(nothing);
         }
         let (rate, again) = confirm(&mut self.bed, &ground, &case, &checked, self.oracles)?;
@@ -99,7 +102,7 @@ impl Hunter<'_> {
         plan.transactions.iter_mut().for_each(|t| t.level = None);
         let (ground, case) = (Ground::of(&plan), plan.to_case());
         let checked = check(&mut self.bed, &ground, &case, self.oracles)?;
-        if checked.consistent() {
+        if !checked.violated() {
             return Ok(None);
         }
         let cause = self.cause(&ground, &plan, &case, &checked, rate)?;

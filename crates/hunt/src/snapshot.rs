@@ -7,7 +7,9 @@
 
 use crate::bed::{Bed, BedError, Ground};
 use isolde_core::generate::Plan;
-use isolde_core::oracle::{Concurrent, Executed, serial_transactions, write_differences};
+use isolde_core::oracle::{
+    Concurrent, Executed, serial_transactions, unknown_serial, write_differences,
+};
 use isolde_core::value::{Row, compare_rows, rows_without, same_multiset};
 use isolde_core::{Case, History};
 use std::cmp::Ordering;
@@ -77,7 +79,7 @@ fn alone(
     let Some(from) = plan.with_rows(&snapshot) else { return Ok(None) };
     let replay = serial_transactions(run, &[transaction], false);
     let history = bed.run(&Ground::of(&from), &replay.case)?;
-    if !write_differences(run, &replay, &history).is_empty() {
+    if unknown_serial(&history).is_some() || !write_differences(run, &replay, &history).is_empty() {
         return Ok(None);
     }
     let after = rows_of(&history);

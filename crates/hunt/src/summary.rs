@@ -84,6 +84,9 @@ pub struct Summary {
     pub by_behaviour: BTreeMap<String, u64>,
     pub distinct: u64,
     pub not_confirmed: u64,
+    /// Cases that nothing was learned from, by the reason.
+    #[serde(default)]
+    pub unknown: BTreeMap<String, u64>,
     pub not_run: u64,
     pub waited: u64,
     pub transactions: u64,
@@ -172,6 +175,7 @@ impl Summary {
             by_behaviour: tally.by_behaviour.clone(),
             distinct: tally.signatures.len() as u64,
             not_confirmed: tally.not_confirmed,
+            unknown: tally.unknown.clone(),
             not_run: tally.not_run,
             waited: tally.waited,
             transactions: tally.transactions,
@@ -230,6 +234,7 @@ impl Summary {
             aborted: self.aborted,
             not_run: self.not_run,
             not_confirmed: self.not_confirmed,
+            unknown: self.unknown.clone(),
             violations: self.violations,
             by_level: self.by_level.clone(),
             by_oracle: self.by_oracle.clone(),

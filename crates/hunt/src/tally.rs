@@ -59,6 +59,8 @@ pub struct Tally {
     pub not_run: u64,
     /// Violations that did not happen again; they are not among the others.
     pub not_confirmed: u64,
+    /// Cases that nothing was learned from, by the reason.
+    pub unknown: BTreeMap<String, u64>,
     pub violations: Counts,
     pub by_level: BTreeMap<String, Counts>,
     pub by_oracle: BTreeMap<String, Counts>,
@@ -141,6 +143,9 @@ impl Tally {
         self.not_run += other.not_run;
         self.not_confirmed += other.not_confirmed;
         self.violations.merge(other.violations);
+        for (why, count) in &other.unknown {
+            *self.unknown.entry(why.clone()).or_default() += count;
+        }
         for (key, counts) in &other.by_level {
             self.by_level.entry(key.clone()).or_default().merge(*counts);
         }
@@ -189,9 +194,12 @@ mod tests {
         b.refusals
             .insert("1064".into(), Refusal { count: 1, message: "m".into(), sql: "second".into() });
         b.signatures.insert("x".into());
+        b.unknown.insert("cancelled".into(), 2);
         a.merge(&b);
-        assert_eq!((a.cases, a.violations.total(), a.signatures.len()), (5, 2, 1));
-        assert_eq!((a.refusals["1064"].count, a.refusals["1064"].sql.as_str()), (2, "first"));
+        a.merge(&b);
+        assert_eq!(a.unknown["cancelled"], 4);
+        assert_eq!((a.cases, a.violations.total(), a.signatures.len()), (8, 3, 1));
+        assert_eq!((a.refusals["1064"].count, a.refusals["1064"].sql.as_str()), (3, "first"));
         assert!((a.valid_share() - 0.9).abs() < 1e-9);
         assert!((Tally::default().valid_share() - 1.0).abs() < 1e-9);
     }

@@ -58,6 +58,9 @@ struct AtLevel {
 impl AtLevel {
     fn code(&self) -> ExitCode {
         let judged = self.verdict.as_ref().map_or(ExitCode::Fine, |v| v.code);
+        if self.history.was_cancelled() {
+            return judged.worse(ExitCode::Undecided);
+        }
         match self.unmet.is_empty() && !self.history.lost_server() {
             true => judged,
             false => judged.worse(ExitCode::Violation),
@@ -343,6 +346,10 @@ fn show(context: &Context<'_>, played: &Played) {
                 &format!("  {}: error {}: {}", level_name(history), error.code, error.message),
             ));
         }
+        if let Some(why) = history.cancelled() {
+            let text = format!("  {}: unknown: {why}", level_name(history));
+            console.print(&console.paint(Style::Doubt, &text));
+        }
         if let Some(log) = &history.server_log {
             let lines: Vec<&str> = log.lines().rev().take(12).collect();
             console.print(&format!("  {}: the server died; its log ends:", level_name(history)));
@@ -377,6 +384,9 @@ fn as_json(all: &[Played]) -> serde_json::Value {
                 .map(|m| json!({"expected": m.claim.to_string(), "observed": m.observed}))
                 .collect();
             let mut value = json!({"history": run.history, "unmet": unmet});
+            if let Some(why) = run.history.cancelled() {
+                value["unknown"] = why.into();
+            }
             if let Some(verdict) = &run.verdict {
                 value["finding"] = verdict.as_json();
             }
@@ -412,6 +422,9 @@ fn as_markdown(all: &[Played]) -> String {
             out.push_str(&format!("| {mark} | {} | {} |\n", markdown_code(step), rest.join(" | ")));
         }
         for AtLevel { history, unmet, verdict } in &played.runs {
+            if let Some(why) = history.cancelled() {
+                out.push_str(&format!("\n- {}: unknown: {why}\n", level_name(history)));
+            }
             for m in unmet {
                 out.push_str(&format!(
                     "\n- {}: expected {}, observed {}\n",
@@ -426,4 +439,29 @@ fn as_markdown(all: &[Played]) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isolde_core::history::{Event, What};
+    use isolde_engines::install::Cache;
+    use isolde_engines::target::Options;
+
+    #[test]
+    fn a_run_with_a_cancelled_statement_is_undecided_and_says_so() {
+        let options = Options { cache: Cache::open(), via: None };
+        let engine = Target::parse("sqlite").unwrap().open(&options).unwrap();
+        let text = "case: t\ns1> select 1;\nexpect sqlite:\n  s1.1 rows (2)\n";
+        let case = case::parse(text).unwrap();
+        let mut history = Runner::new(engine).run(&case, None).unwrap();
+        let sent = history.events[0].clone();
+        history.events.insert(1, Event { what: What::Cancelled, ..sent });
+        let run = AtLevel { unmet: judge::mismatches(&case, &history), history, verdict: None };
+        assert_eq!(run.code(), ExitCode::Undecided);
+        let played = [Played { case, target: "sqlite".into(), runs: vec![run] }];
+        let json = as_json(&played).to_string();
+        assert!(json.contains("\"unknown\":\"Isolde cancelled s1.1"), "{json}");
+        assert!(as_markdown(&played).contains("unknown: Isolde cancelled s1.1"));
+    }
 }

@@ -1,7 +1,7 @@
 //! A server that dies, a driver that aborts, an engine that reports that it
 //! is broken inside: a finding whatever the level.
 
-use super::{Concurrent, Difference, Oracle, Replay, Verdict};
+use super::{CANCELLED, Concurrent, Difference, Oracle, Replay, Verdict};
 use crate::History;
 use crate::history::{ErrorClass, Event, What};
 
@@ -40,6 +40,12 @@ impl Oracle for Crash {
                 })
             })
             .collect();
-        if broken.is_empty() { Verdict::Consistent } else { Verdict::Violated(broken) }
+        if !broken.is_empty() {
+            Verdict::Violated(broken)
+        } else if run.history.was_cancelled() {
+            Verdict::Unknown(CANCELLED.into())
+        } else {
+            Verdict::Consistent
+        }
     }
 }

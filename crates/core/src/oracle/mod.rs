@@ -49,6 +49,20 @@ pub fn find(name: &str) -> Result<&'static dyn Oracle, String> {
     })
 }
 
+/// Why a run that the runner had to interfere with is not judged.
+const CANCELLED: &str = "Isolde cancelled a statement that did not end";
+/// The same of a serial run.
+const CANCELLED_SERIALLY: &str = "Isolde cancelled a statement of the serial run";
+
+/// Why a serial run is no measure for a concurrent one.
+pub fn unknown_serial(serial: &History) -> Option<&'static str> {
+    if serial.was_cancelled() {
+        Some(CANCELLED_SERIALLY)
+    } else {
+        serial.lost_server().then_some("the server was lost in the serial run")
+    }
+}
+
 /// A concurrent run, with what the oracles want to know of it.
 pub struct Concurrent<'a> {
     pub case: &'a Case,
@@ -72,8 +86,8 @@ impl<'a> Concurrent<'a> {
     /// With autocommit off, the first statement begins the transaction. If it
     /// is a deadlock's victim, there never was one for the runner to follow:
     /// later statements and savepoints are in another than they seem to be.
-    fn rolled_back_unseen(&self) -> Option<&str> {
-        let victim = self.history.events.iter().find(|e| {
+    fn rolled_back_unseen(&self) -> bool {
+        self.history.events.iter().any(|e| {
             let alone = |step: usize| {
                 let t = self.history.transactions.iter();
                 t.clone().any(|t| t.begin == step && t.autocommit && t.session == e.session)
@@ -83,23 +97,24 @@ impl<'a> Concurrent<'a> {
                 && self.case.steps.iter().any(|s| {
                     s.session == e.session && s.sql.to_ascii_lowercase().contains("autocommit")
                 })
-        });
-        victim.map(|e| e.session.as_str())
+        })
     }
 
     /// Why no oracle that compares outcomes can say anything: what happened
-    /// to a transaction, or what the rows are, is not known.
-    pub fn unknown(&self) -> Option<String> {
-        if let Some(lost) = self.executed.iter().find(|t| t.is_unknown()) {
-            return Some(format!("how a transaction of {} ended is not known", lost.session));
+    /// to a transaction, or what the rows are, is not known. The words are the
+    /// same for all such runs, so that they can be counted.
+    pub fn unknown(&self) -> Option<&'static str> {
+        if self.history.was_cancelled() {
+            Some(CANCELLED)
+        } else if self.executed.iter().any(Executed::is_unknown) {
+            Some("how a transaction ended is not known")
+        } else if self.rolled_back_unseen() {
+            Some("autocommit was off, and what the engine rolled back is not known")
+        } else if self.history.final_state.iter().any(|f| f.error.is_some()) {
+            Some("the final rows could not be read")
+        } else {
+            None
         }
-        if let Some(session) = self.rolled_back_unseen() {
-            return Some(format!(
-                "{session} had autocommit off, and what the engine rolled back is not known"
-            ));
-        }
-        let failed = self.history.final_state.iter().find_map(|f| f.error.as_ref());
-        failed.map(|error| format!("the final rows could not be read: {error}"))
     }
 }
 

@@ -362,18 +362,54 @@ fn other_orders_are_all_permutations_that_keep_each_session_in_order() {
     assert!(other_orders(&run, true, 100).is_empty());
 }
 
+/// The history with the runner's cancel before the reply to this statement.
+fn with_cancel(mut history: History, sql: &str) -> History {
+    let of = |e: &Event| e.step.is_some_and(|s| history.steps[s].sql == sql);
+    let at = history.events.iter().position(|e| of(e) && !matches!(e.what, What::Sent { .. }));
+    let cancelled = Event { what: What::Cancelled, ..history.events[at.unwrap()].clone() };
+    history.events.insert(at.unwrap(), cancelled);
+    history
+}
+
 #[test]
-fn a_connection_that_ended_because_we_said_so_is_no_crash() {
+fn what_the_runner_cancelled_is_unknown_to_every_oracle() {
     let case = case_of(TWO);
-    let mut history = history_of(&case, &[1], |sql| match sql {
+    let whole = || history_of(&case, &[1], answered);
+    let lost = history_of(&case, &[1], |sql| match sql {
         "update t set v = 2" => What::Error(DbError::lost("gone")),
         sql => answered(sql),
     });
-    let lost = history.events.iter().position(|e| e.what.error().is_some()).unwrap();
-    let cancelled = Event { what: What::Cancelled, ..history.events[lost].clone() };
-    history.events.insert(lost, cancelled);
+    let serial = whole();
+    for cancelled in [whole(), lost] {
+        let cancelled = with_cancel(cancelled, "update t set v = 2");
+        let run = Concurrent::new(&case, &cancelled, true);
+        for oracle in ORACLES {
+            assert!(oracle.replays(&run).is_empty(), "{}", oracle.name());
+            let verdict = oracle.judge(&run, &[], &[]);
+            assert!(matches!(&verdict, Verdict::Unknown(why) if why.contains("cancelled")));
+        }
+    }
+    let run = Concurrent::new(&case, &serial, true);
+    let cancelled = with_cancel(whole(), "update t set v = 2");
+    for oracle in ORACLES {
+        let replays = oracle.replays(&run);
+        let histories = vec![&cancelled; replays.len()];
+        let verdict = oracle.judge(&run, &replays, &histories);
+        let needs_none = replays.is_empty();
+        assert!(needs_none || matches!(&verdict, Verdict::Unknown(why) if why.contains("serial")));
+    }
+}
+
+#[test]
+fn a_server_that_died_beside_a_cancelled_statement_is_a_crash_all_the_same() {
+    let case = case_of(TWO);
+    let history = history_of(&case, &[1], |sql| match sql {
+        "update t set v = 2" => What::Error(DbError::lost("gone")),
+        sql => answered(sql),
+    });
+    let history = with_cancel(history, "update t set v = 1");
     let run = Concurrent::new(&case, &history, false);
-    assert_eq!(crash::Crash.judge(&run, &[], &[]), Verdict::Consistent);
+    assert!(matches!(crash::Crash.judge(&run, &[], &[]), Verdict::Violated(_)));
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //! must look for the cause.
 
 use super::{Concurrent, Difference, Oracle, Replay, Verdict, compare};
-use super::{serial_statements, serial_transactions};
+use super::{serial_statements, serial_transactions, unknown_serial};
 use crate::History;
 
 /// The final state, and what each write did, as in a serial run.
@@ -68,13 +68,13 @@ impl Oracle for StmtWss {
 
 fn judge_writes(run: &Concurrent<'_>, replays: &[Replay], histories: &[&History]) -> Verdict {
     if let Some(why) = run.unknown() {
-        return Verdict::Unknown(why);
+        return Verdict::Unknown(why.into());
     }
     let (Some(replay), Some(serial)) = (replays.first(), histories.first()) else {
         return Verdict::Unknown("the effect of a statement by itself is not known".into());
     };
-    if serial.lost_server() {
-        return Verdict::Unknown("the server was lost in the serial run".into());
+    if let Some(why) = unknown_serial(serial) {
+        return Verdict::Unknown(why.into());
     }
     let mut differences = compare::final_rows(run.history, serial);
     differences.extend(compare::writes(run, replay, serial));
@@ -100,11 +100,14 @@ impl Oracle for SerialReads {
 
     fn judge(&self, run: &Concurrent<'_>, replays: &[Replay], histories: &[&History]) -> Verdict {
         if let Some(why) = run.unknown() {
-            return Verdict::Unknown(why);
+            return Verdict::Unknown(why.into());
         }
         let (Some(replay), Some(serial)) = (replays.first(), histories.first()) else {
             return Verdict::Unknown("the serial order need not be the commit order".into());
         };
+        if let Some(why) = unknown_serial(serial) {
+            return Verdict::Unknown(why.into());
+        }
         verdict(compare::reads(run, replay, serial))
     }
 }

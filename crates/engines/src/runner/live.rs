@@ -5,7 +5,7 @@ use super::Run;
 use crate::engine::{Outcome, Reply, Session, TxStatus};
 use isolde_core::Level;
 use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Transaction, TxEnd, What};
-use isolde_core::profile::Ddl;
+use isolde_core::profile::{Ddl, Waiting};
 use isolde_core::sql::{self, Kind};
 use std::time::{Duration, Instant};
 
@@ -126,7 +126,10 @@ impl Run<'_> {
             self.event(who, step, What::Resumed);
         }
         let mut reply = reply;
-        if in_flight.cancelled {
+        // SQLite works inside of the call: its limit is ours, and nobody else's.
+        let by_limit = self.engine.profile().waiting == Waiting::Retry
+            && reply.error().is_some_and(|e| e.class == ErrorClass::Cancelled);
+        if in_flight.cancelled || by_limit {
             self.event(who, step, What::Cancelled);
         }
         if let (true, Outcome::Error(error)) = (in_flight.cancelled, &mut reply.outcome)

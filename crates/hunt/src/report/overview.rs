@@ -55,6 +55,7 @@ pub fn facts(summary: &Summary) -> String {
         ("aborted", format!("{} of transactions", share(summary.aborted, summary.transactions))),
         ("seconds", format!("{:.1}", summary.seconds)),
         ("not confirmed", number(summary.not_confirmed)),
+        ("unknown", number(summary.unknown.values().sum())),
         ("cases not run", number(summary.not_run)),
     ];
     if summary.shards != [Shard::WHOLE] {

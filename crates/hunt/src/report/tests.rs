@@ -112,6 +112,7 @@ pub fn summary(seed: u64, shard: Shard, bugs: u64) -> Summary {
         transactions: 54_012,
         aborted: 3_120,
         not_confirmed: 2,
+        unknown: Default::default(),
         ..Tally::default()
     };
     for _ in 0..bugs {

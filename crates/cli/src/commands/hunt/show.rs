@@ -125,6 +125,10 @@ pub fn ending(
     for (behaviour, count) in &summary.by_behaviour {
         console.say(&console.paint(Style::Dim, &format!("  {count} documented: {behaviour}")));
     }
+    for (why, count) in &summary.unknown {
+        let line = format!("  {count} unknown: {why}");
+        console.print(&console.paint(Style::Doubt, &line));
+    }
     if summary.not_confirmed > 0 {
         console.say(&format!("  {} did not happen again and do not count", summary.not_confirmed));
     }
