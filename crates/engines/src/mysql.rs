@@ -12,6 +12,7 @@ use crate::mysql_wire::{Login, MySqlSession};
 use crate::secret::Secret;
 use crate::server::PrivateServer;
 use crate::target::{Named, Options, Target};
+use crate::tls::Tls;
 use crate::url::ServerUrl;
 use isolde_core::history::{ErrorClass, ErrorEffect, TargetInfo};
 use isolde_core::profile::{Ddl, Profile, Waiting, promise};
@@ -86,6 +87,8 @@ pub struct Place {
     pub port: u16,
     pub user: String,
     pub password: Option<Secret>,
+    /// None is in clear.
+    pub tls: Option<Tls>,
 }
 
 impl Place {
@@ -100,17 +103,19 @@ impl Place {
             user: &self.user,
             password: self.password.as_ref().map(Secret::reveal),
             database,
+            tls: self.tls.as_ref(),
         };
         MySqlSession::connect(&login, Arc::clone(profile))
     }
 
-    pub fn from_url(url: &ServerUrl, port: u16) -> Place {
-        Place {
+    pub fn from_url(url: &ServerUrl, port: u16) -> EngineResult<Place> {
+        Ok(Place {
             host: url.host.clone(),
             port: url.port.unwrap_or(port),
             user: url.user.clone().unwrap_or_else(|| "root".into()),
             password: url.password.clone(),
-        }
+            tls: Tls::new(&url.tls, None)?,
+        })
     }
 }
 
@@ -233,7 +238,7 @@ impl MySqlEngine {
         port: u16,
         flavour: FlavourOf,
     ) -> EngineResult<Box<dyn Engine>> {
-        let place = Place::from_url(url, port);
+        let place = Place::from_url(url, port)?;
         let mut control = place.connect(url.database.as_deref(), &Arc::new(mysql_profile()))?;
         let flavour = flavour(&mut control, None)?;
         let database = crate::names::fresh_database_name();

@@ -89,6 +89,7 @@ fn loopback(server: &PrivateServer, user: &str, password: Option<&Secret>) -> Pl
         port: server.port,
         user: user.into(),
         password: password.cloned(),
+        tls: None,
     }
 }
 

@@ -6,18 +6,19 @@
 //! answer does: what the server says after an error is what happened to the
 //! transaction.
 
-use crate::engine::{EngineError, EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
-use crate::pg_wire::connect_tcp;
-use crate::poll::{LOGIN_LIMIT, await_login, check_length, not_logged_in, wait_readable};
+use crate::engine::{EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
+use crate::poll::{LOGIN_LIMIT, await_login, by_mode, check_length, not_logged_in};
+use crate::stream::Stream;
+use crate::tls::{Mode, Tls};
 use isolde_core::history::{DbError, ErrorEffect};
 use isolde_core::{Profile, Value, sql};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
+use mysql_common::collations::CollationId;
 use mysql_common::constants::{CapabilityFlags, ColumnType};
 use mysql_common::io::ParseBuf;
-use mysql_common::packets::{AuthPlugin, Column, HandshakePacket, HandshakeResponse};
+use mysql_common::packets::{AuthPlugin, Column, HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::MySerialize;
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,8 +28,13 @@ pub struct Login<'a> {
     pub user: &'a str,
     pub password: Option<&'a str>,
     pub database: Option<&'a str>,
+    /// None is in clear.
+    pub tls: Option<&'a Tls>,
 }
 
+const LARGEST_PACKET: u32 = 1 << 24;
+/// As the answer to the handshake says it, too: servers compare.
+const UTF8MB4: u8 = CollationId::UTF8MB4_GENERAL_CI as u8;
 const COM_QUERY: u8 = 3;
 const COM_PING: u8 = 14;
 const IN_TRANSACTION: u16 = 1;
@@ -36,7 +42,7 @@ const MORE_RESULTS: u16 = 8;
 const BINARY_CHARSET: u16 = 63;
 
 pub struct MySqlSession {
-    stream: TcpStream,
+    stream: Stream,
     incoming: Vec<u8>,
     /// Where the bytes not read yet start.
     read_to: usize,
@@ -74,6 +80,7 @@ enum Expects {
 struct LoginContext<'a> {
     password: &'a [u8],
     nonce: &'a [u8],
+    encrypted: bool,
 }
 
 impl Context for LoginContext<'_> {
@@ -84,7 +91,7 @@ impl Context for LoginContext<'_> {
         false
     }
     fn is_tls_transport(&self) -> bool {
-        false
+        self.encrypted
     }
     fn scramble(&self) -> &[u8] {
         self.nonce
@@ -97,27 +104,28 @@ impl Context for LoginContext<'_> {
 impl MySqlSession {
     pub fn connect(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<MySqlSession> {
         let place = format!("{}:{}", login.host, login.port);
-        let stream = connect_tcp(login.host, login.port)
-            .map_err(|e| EngineError::Unreachable(format!("{place}: {e}")))?;
-        let mut session = MySqlSession {
-            stream,
-            incoming: Vec::with_capacity(8192),
-            read_to: 0,
-            sequence: 0,
-            profile,
-            id: 0,
-            expects: Expects::Header,
-            result: None,
-            counts_rows: false,
-            received: 0,
-            broken: None,
-            server_version: String::new(),
-        };
-        session.log_in(login).map_err(|e| not_logged_in(&place, &e))?;
-        Ok(session)
+        by_mode(login.tls, |tls| {
+            let mut session = MySqlSession {
+                stream: Stream::connect(login.host, login.port)?,
+                incoming: Vec::with_capacity(8192),
+                read_to: 0,
+                sequence: 0,
+                profile: Arc::clone(&profile),
+                id: 0,
+                expects: Expects::Header,
+                result: None,
+                counts_rows: false,
+                received: 0,
+                broken: None,
+                server_version: String::new(),
+            };
+            session.log_in(login, tls)?;
+            Ok(session)
+        })
+        .map_err(|e| not_logged_in(&place, &e))
     }
 
-    fn log_in(&mut self, login: &Login<'_>) -> io::Result<()> {
+    fn log_in(&mut self, login: &Login<'_>, tls: Option<&Tls>) -> io::Result<()> {
         let deadline = Instant::now() + LOGIN_LIMIT;
         let first = self.read_login_packet(deadline)?;
         if first.first() == Some(&0xff) {
@@ -129,18 +137,32 @@ impl MySqlSession {
         let password = login.password.unwrap_or("").as_bytes();
         let mut nonce = hello.nonce();
         nonce.truncate(20);
-        let plugin = hello.auth_plugin().unwrap_or(AuthPlugin::MysqlNativePassword).into_owned();
-        let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("login: {e}"));
-        let mut procedure = plugin.init().map_err(|e| bad(&e))?;
-        let answer =
-            procedure.run(LoginContext { password, nonce: &nonce }, &nonce).map_err(|e| bad(&e))?;
-        let wanted = CapabilityFlags::CLIENT_PROTOCOL_41
+        let mut wanted = CapabilityFlags::CLIENT_PROTOCOL_41
             | CapabilityFlags::CLIENT_LONG_PASSWORD
             | CapabilityFlags::CLIENT_TRANSACTIONS
             | CapabilityFlags::CLIENT_SECURE_CONNECTION
             | CapabilityFlags::CLIENT_MULTI_RESULTS
             | CapabilityFlags::CLIENT_MULTI_STATEMENTS
             | CapabilityFlags::CLIENT_PLUGIN_AUTH;
+        if login.database.is_some() {
+            wanted |= CapabilityFlags::CLIENT_CONNECT_WITH_DB;
+        }
+        if let Some(tls) = tls {
+            if hello.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
+                wanted |= CapabilityFlags::CLIENT_SSL;
+                let wanted = wanted & hello.capabilities();
+                self.encrypt(tls, login.host, wanted, deadline)?;
+            } else if tls.mode >= Mode::Require {
+                return Err(io::Error::other("it does not offer TLS, which ssl-mode asks for"));
+            }
+        }
+        let plugin = hello.auth_plugin().unwrap_or(AuthPlugin::MysqlNativePassword).into_owned();
+        let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("login: {e}"));
+        let encrypted = self.stream.is_encrypted();
+        self.check_plugin(&plugin)?;
+        let mut procedure = plugin.init().map_err(|e| bad(&e))?;
+        let context = LoginContext { password, nonce: &nonce, encrypted };
+        let answer = procedure.run(context, &nonce).map_err(|e| bad(&e))?;
         let response = HandshakeResponse::new(
             answer.data().map(<[u8]>::to_vec),
             (5, 6, 0),
@@ -149,12 +171,39 @@ impl MySqlSession {
             Some(plugin),
             wanted & hello.capabilities(),
             None,
-            1 << 24,
+            LARGEST_PACKET,
         );
         let mut payload = Vec::new();
         response.serialize(&mut payload);
         self.write_packet(&payload)?;
         self.finish_login(password, nonce, &mut procedure, deadline)
+    }
+
+    /// All that follows is encrypted; nothing in clear may be left to read.
+    fn encrypt(
+        &mut self,
+        tls: &Tls,
+        host: &str,
+        wanted: CapabilityFlags,
+        deadline: Instant,
+    ) -> io::Result<()> {
+        let mut payload = Vec::new();
+        SslRequest::new(wanted, LARGEST_PACKET, UTF8MB4).serialize(&mut payload);
+        self.write_packet(&payload)?;
+        if self.read_to < self.incoming.len() {
+            return Err(io::Error::other("it has sent more in clear than it should"));
+        }
+        self.stream.encrypt(tls, host, deadline)
+    }
+
+    /// Whoever listens could read a password that is sent as it is.
+    fn check_plugin(&self, plugin: &AuthPlugin<'_>) -> io::Result<()> {
+        match plugin {
+            AuthPlugin::MysqlClearPassword if !self.stream.is_encrypted() => Err(io::Error::other(
+                "it asks for the password in clear; ssl-mode=REQUIRED hides it",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn finish_login(
@@ -165,23 +214,32 @@ impl MySqlSession {
         deadline: Instant,
     ) -> io::Result<()> {
         let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("login: {e}"));
+        let encrypted = self.stream.is_encrypted();
         loop {
             let packet = self.read_login_packet(deadline)?;
             let answer = match packet.first() {
                 Some(0x00) => return Ok(()),
-                Some(0xff) => return Err(io::Error::other(self.error(&packet).to_string())),
+                Some(0xff) => {
+                    let error = self.error(&packet);
+                    let kind = match error.code.as_str() {
+                        "1045" => io::ErrorKind::PermissionDenied,
+                        _ => io::ErrorKind::Other,
+                    };
+                    return Err(io::Error::new(kind, error.to_string()));
+                }
                 Some(0xfe) => {
                     let rest = &packet[1..];
                     let end = rest.iter().position(|b| *b == 0).unwrap_or(rest.len());
                     let plugin = AuthPlugin::from_bytes(&rest[..end]);
+                    self.check_plugin(&plugin)?;
                     nonce = rest.get(end + 1..).unwrap_or_default().to_vec();
                     nonce.truncate(20);
                     *procedure = plugin.init().map_err(|e| bad(&e))?;
-                    let context = LoginContext { password, nonce: &nonce };
+                    let context = LoginContext { password, nonce: &nonce, encrypted };
                     procedure.run(context, &nonce).map_err(|e| bad(&e))?
                 }
                 Some(0x01) => {
-                    let context = LoginContext { password, nonce: &nonce };
+                    let context = LoginContext { password, nonce: &nonce, encrypted };
                     procedure.run(context, &packet[1..]).map_err(|e| bad(&e))?
                 }
                 _ => return Err(io::Error::other("it asks for a login that Isolde cannot do")),
@@ -220,19 +278,9 @@ impl MySqlSession {
     }
 
     fn read_some(&mut self) -> io::Result<()> {
-        let mut chunk = [0u8; 16384];
-        match self.stream.read(&mut chunk)? {
-            0 => Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the server closed the connection",
-            )),
-            n => {
-                self.received += n;
-                check_length(self.received)?;
-                self.incoming.extend_from_slice(&chunk[..n]);
-                Ok(())
-            }
-        }
+        let incoming = &mut self.incoming;
+        self.received += self.stream.read_into(|bytes| incoming.extend_from_slice(bytes))?;
+        check_length(self.received)
     }
 
     fn read_login_packet(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
@@ -240,7 +288,7 @@ impl MySqlSession {
             if let Some(packet) = self.next_packet() {
                 return Ok(packet);
             }
-            await_login(&self.stream, deadline)?;
+            await_login(self.stream.socket(), deadline)?;
             self.read_some()?;
         }
     }
@@ -393,7 +441,7 @@ impl Session for MySqlSession {
 
     fn is_alive(&self) -> bool {
         // Nothing is expected: what can be read is an end, or news of one.
-        self.broken.is_none() && matches!(wait_readable(&self.stream, Duration::ZERO), Ok(false))
+        self.broken.is_none() && matches!(self.stream.readable(Duration::ZERO), Ok(false))
     }
 
     fn start(&mut self, sql: &str) {
@@ -418,7 +466,7 @@ impl Session for MySqlSession {
                 Err(error) => return Some(self.lost(&error.to_string())),
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            match wait_readable(&self.stream, left) {
+            match self.stream.readable(left) {
                 Ok(true) => {}
                 Ok(false) => {
                     let why = self.broken.take()?;

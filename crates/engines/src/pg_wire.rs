@@ -5,8 +5,10 @@
 //! sends with every reply, and the notices that arrive while a statement still
 //! waits. Replies are polled for, so no thread is needed.
 
-use crate::engine::{EngineError, EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
-use crate::poll::{LOGIN_LIMIT, await_login, check_length, not_logged_in, wait_readable};
+use crate::engine::{EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
+use crate::poll::{LOGIN_LIMIT, await_login, by_mode, check_length, not_logged_in};
+use crate::stream::Stream;
+use crate::tls::{Mode, Tls};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use isolde_core::history::{DbError, ErrorClass};
@@ -15,8 +17,7 @@ use isolde_core::{Profile, Value};
 use postgres_protocol::authentication::{md5_hash, sasl};
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,10 +29,12 @@ pub struct Login<'a> {
     pub database: &'a str,
     /// Settings of the session from its start, so that RESET keeps them.
     pub settings: &'a [(String, String)],
+    /// None is in clear.
+    pub tls: Option<&'a Tls>,
 }
 
 pub struct PgSession {
-    stream: TcpStream,
+    stream: Stream,
     incoming: BytesMut,
     profile: Arc<Profile>,
     pid: SessionId,
@@ -59,24 +62,50 @@ struct Partial {
 impl PgSession {
     pub fn connect(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<PgSession> {
         let place = format!("{}:{}", login.host, login.port);
-        let stream = connect_tcp(login.host, login.port)
-            .map_err(|e| EngineError::Unreachable(format!("{place}: {e}")))?;
-        let mut session = PgSession {
-            stream,
-            incoming: BytesMut::with_capacity(8192),
-            profile,
-            pid: 0,
-            partial: Partial::default(),
-            tells_waits: false,
-            waits: false,
-            received: 0,
-            broken: None,
-        };
-        session.log_in(login).map_err(|e| not_logged_in(&place, &e))?;
-        Ok(session)
+        by_mode(login.tls, |tls| {
+            let mut session = PgSession {
+                stream: Stream::connect(login.host, login.port)?,
+                incoming: BytesMut::with_capacity(8192),
+                profile: Arc::clone(&profile),
+                pid: 0,
+                partial: Partial::default(),
+                tells_waits: false,
+                waits: false,
+                received: 0,
+                broken: None,
+            };
+            let deadline = Instant::now() + LOGIN_LIMIT;
+            if let Some(tls) = tls {
+                session.encrypt(tls, login.host, deadline)?;
+            }
+            session.log_in(login, deadline)?;
+            Ok(session)
+        })
+        .map_err(|e| not_logged_in(&place, &e))
     }
 
-    fn log_in(&mut self, login: &Login<'_>) -> io::Result<()> {
+    /// Asks for encryption. The answer is one byte in clear, and nothing that
+    /// came behind it may be taken for the server's.
+    fn encrypt(&mut self, tls: &Tls, host: &str, deadline: Instant) -> io::Result<()> {
+        self.write(|out| {
+            frontend::ssl_request(out);
+            Ok(())
+        })?;
+        await_login(self.stream.socket(), deadline)?;
+        let mut answer = [0u8];
+        self.stream.socket().read_exact(&mut answer)?;
+        match answer[0] {
+            b'S' => self.stream.encrypt(tls, host, deadline),
+            _ if tls.mode >= Mode::Require => {
+                Err(io::Error::other("it does not offer TLS, which sslmode asks for"))
+            }
+            // This one knows no such request at all and goes on with an error.
+            b'E' => Err(io::Error::other("it does not know TLS")),
+            _ => Ok(()),
+        }
+    }
+
+    fn log_in(&mut self, login: &Login<'_>, deadline: Instant) -> io::Result<()> {
         let mut parameters = vec![
             ("user", login.user),
             ("database", login.database),
@@ -90,7 +119,6 @@ impl PgSession {
         self.write(|out| frontend::startup_message(parameters, out))?;
         let password = login.password.unwrap_or("").as_bytes();
         let mut scram: Option<sasl::ScramSha256> = None;
-        let deadline = Instant::now() + LOGIN_LIMIT;
         loop {
             match self.read_message(deadline)? {
                 Message::AuthenticationOk => {}
@@ -123,7 +151,12 @@ impl PgSession {
                     self.pid = u64::try_from(body.process_id()).unwrap_or_default();
                 }
                 Message::ErrorResponse(body) => {
-                    return Err(io::Error::other(self.db_error(body.fields())?.to_string()));
+                    let error = self.db_error(body.fields())?;
+                    let kind = match error.code.as_str() {
+                        "28P01" => io::ErrorKind::PermissionDenied,
+                        _ => io::ErrorKind::Other,
+                    };
+                    return Err(io::Error::new(kind, error.to_string()));
                 }
                 Message::ReadyForQuery(_) => return Ok(()),
                 Message::ParameterStatus(_) | Message::NoticeResponse(_) => {}
@@ -151,7 +184,7 @@ impl PgSession {
     }
 
     pub(crate) fn readable(&self, patience: Duration) -> io::Result<bool> {
-        wait_readable(&self.stream, patience)
+        self.stream.readable(patience)
     }
 
     pub(crate) fn write(
@@ -169,25 +202,15 @@ impl PgSession {
             if let Some(message) = self.next_message()? {
                 return Ok(message);
             }
-            await_login(&self.stream, deadline)?;
+            await_login(self.stream.socket(), deadline)?;
             self.read_some()?;
         }
     }
 
     pub(crate) fn read_some(&mut self) -> io::Result<()> {
-        let mut chunk = [0u8; 8192];
-        match self.stream.read(&mut chunk)? {
-            0 => Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the server closed the connection",
-            )),
-            n => {
-                self.received += n;
-                check_length(self.received)?;
-                self.incoming.extend_from_slice(&chunk[..n]);
-                Ok(())
-            }
-        }
+        let incoming = &mut self.incoming;
+        self.received += self.stream.read_into(|bytes| incoming.extend_from_slice(bytes))?;
+        check_length(self.received)
     }
 
     fn take_messages(&mut self) -> io::Result<Option<Reply>> {
@@ -329,7 +352,7 @@ impl Session for PgSession {
             }
             // What was written before the connection broke may still be read.
             let left = deadline.saturating_duration_since(Instant::now());
-            match wait_readable(&self.stream, left) {
+            match self.stream.readable(left) {
                 Ok(true) => {}
                 Ok(false) => {
                     let why = self.broken.take()?;
@@ -345,7 +368,7 @@ impl Session for PgSession {
 
     fn is_alive(&self) -> bool {
         // Nothing is expected: what can be read is an end, or news of one.
-        self.broken.is_none() && matches!(wait_readable(&self.stream, Duration::ZERO), Ok(false))
+        self.broken.is_none() && matches!(self.stream.readable(Duration::ZERO), Ok(false))
     }
 
     fn confirms_wait(&self) -> Option<bool> {
@@ -360,22 +383,6 @@ impl Drop for PgSession {
             Ok(())
         });
     }
-}
-
-pub fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
-    for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, LOGIN_LIMIT) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                // A server that stands still stops reading, too.
-                stream.set_write_timeout(Some(LOGIN_LIMIT))?;
-                return Ok(stream);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 /// `UPDATE 3` and `INSERT 0 1` count rows; other tags do not.

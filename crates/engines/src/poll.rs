@@ -3,10 +3,11 @@
 //! all memory.
 
 use crate::engine::EngineError;
-
+use crate::tls::{Mode, Tls};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to take a connection and to log it in.
@@ -21,6 +22,38 @@ pub fn not_logged_in(place: &str, error: &io::Error) -> EngineError {
         io::ErrorKind::TimedOut => EngineError::Hangs(format!("{place}: {error}")),
         _ => EngineError::Unreachable(format!("{place}: {error}")),
     }
+}
+
+/// An attempt to log in that another one, with or without encryption, may
+/// better: there is a server, and it has neither hung nor refused the password.
+pub fn may_try_again(error: &io::Error) -> bool {
+    let final_ones = [
+        io::ErrorKind::TimedOut,
+        io::ErrorKind::PermissionDenied,
+        // Nobody listens, however we would talk.
+        io::ErrorKind::ConnectionRefused,
+    ];
+    !final_ones.contains(&error.kind())
+}
+
+/// Logs in as the mode of encryption says: `attempt` is told how.
+pub fn by_mode<T>(
+    tls: Option<&Tls>,
+    attempt: impl Fn(Option<&Tls>) -> io::Result<T>,
+) -> io::Result<T> {
+    let (first, second) = match tls {
+        Some(wanted) if wanted.mode == Mode::Allow => (None, Some(tls)),
+        Some(wanted) if wanted.mode == Mode::Prefer => (tls, Some(None)),
+        _ => (tls, None),
+    };
+    let error = match (attempt(first), second) {
+        (Err(error), Some(second)) if may_try_again(&error) => match attempt(second) {
+            Ok(made) => return Ok(made),
+            Err(_) => error,
+        },
+        (outcome, _) => return outcome,
+    };
+    Err(error)
 }
 
 /// Waits until a server that logs us in has sent more.
@@ -44,21 +77,13 @@ pub fn check_length(bytes: usize) -> io::Result<()> {
 
 /// Whether something can be read (or the peer has closed) within `patience`.
 pub fn wait_readable(stream: &TcpStream, patience: Duration) -> io::Result<bool> {
-    let mut fd = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let time = libc::timespec {
-        tv_sec: libc::time_t::try_from(patience.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: libc::c_long::from(patience.subsec_nanos() as i32),
-    };
+    let time = Timespec::try_from(patience).ok();
     loop {
-        // SAFETY: one descriptor that `stream` keeps open, a valid time, and
-        // no signal mask.
-        let ready = unsafe { libc::ppoll(&raw mut fd, 1, &raw const time, std::ptr::null()) };
-        if ready >= 0 {
-            return Ok(ready > 0);
-        }
-        let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
+        let mut socket = [PollFd::new(stream, PollFlags::IN)];
+        match poll(&mut socket, time.as_ref()) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::secret::Secret;
 use crate::server::PrivateServer;
 use crate::spec::PgLinks;
 use crate::target::{Named, Options, Target};
+use crate::tls::Tls;
 use crate::url::ServerUrl;
 use isolde_core::history::{ErrorClass, ErrorEffect, TargetInfo};
 use isolde_core::profile::{
@@ -18,6 +19,7 @@ use isolde_core::profile::{
 };
 use isolde_core::{Anomaly, Level, Value};
 use private_server::Started;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -111,6 +113,8 @@ struct Place {
     port: u16,
     user: String,
     password: Option<Secret>,
+    /// None is in clear.
+    tls: Option<Tls>,
 }
 
 impl Place {
@@ -131,6 +135,7 @@ impl Place {
             password: self.password.as_ref().map(Secret::reveal),
             database,
             settings,
+            tls: self.tls.as_ref(),
         };
         PgSession::connect(&login, Arc::clone(profile))
     }
@@ -200,6 +205,7 @@ pub fn open_on_server(
         port: url.port.unwrap_or(port),
         user: url.user.clone().unwrap_or_else(|| user.into()),
         password: url.password.clone(),
+        tls: Tls::new(&url.tls, usual_authorities())?,
     };
     let entrance = url.database.clone().unwrap_or_else(|| entrance.into());
     let mut door = place.connect(&entrance, &profile)?;
@@ -221,6 +227,11 @@ pub fn open_on_server(
             Err(error)
         }
     }
+}
+
+/// The file that PostgreSQL's own clients take the authorities from.
+fn usual_authorities() -> Option<PathBuf> {
+    std::env::home_dir().map(|home| home.join(".postgresql/root.crt"))
 }
 
 impl Postgres {

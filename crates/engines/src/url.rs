@@ -2,6 +2,8 @@
 //! password can be kept out of everything that is printed or written.
 
 use crate::secret::Secret;
+use crate::tls::Wish;
+use crate::url_parameters;
 use std::fmt;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -13,16 +15,24 @@ pub struct ServerUrl {
     pub port: Option<u16>,
     /// The database to log in to; Isolde works in one of its own.
     pub database: Option<String>,
+    /// Whether the connection is encrypted, and whom it trusts.
+    pub tls: Wish,
 }
 
 /// The text is not shown: it may be the rest of a password.
 const NOT_A_PORT: &str = "the port is not a number; in a password write / as %2F, # as %23, \
                           ? as %3F and @ as %40";
 
+const NOT_A_FRAGMENT: &str = "a URL of a database has no #; in a password write it as %23";
+
 impl ServerUrl {
     pub fn parse(text: &str) -> Result<ServerUrl, String> {
         let (scheme, rest) = text.split_once("://").ok_or("a URL needs a scheme and ://")?;
-        let rest = rest.split(['?', '#']).next().unwrap_or(rest);
+        let scheme = scheme.to_ascii_lowercase();
+        if rest.contains('#') {
+            return Err(NOT_A_FRAGMENT.into());
+        }
+        let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         // The last @: a password may hold one.
         let (login, place) = match authority.rsplit_once('@') {
@@ -35,7 +45,8 @@ impl ServerUrl {
         };
         let (host, port) = host_and_port(place)?;
         let database = some_text(path.trim_end_matches('/'))?;
-        Ok(ServerUrl { scheme: scheme.to_ascii_lowercase(), user, password, host, port, database })
+        let tls = url_parameters::parse(&scheme, parameters, percent_decode)?;
+        Ok(ServerUrl { scheme, user, password, host, port, database, tls })
     }
 }
 
@@ -109,10 +120,10 @@ impl fmt::Display for ServerUrl {
         if let Some(port) = self.port {
             write!(f, ":{port}")?;
         }
-        match &self.database {
-            Some(database) => write!(f, "/{database}"),
-            None => Ok(()),
+        if let Some(database) = &self.database {
+            write!(f, "/{database}")?;
         }
+        f.write_str(&url_parameters::show(&self.scheme, &self.tls))
     }
 }
 
@@ -128,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_password_is_read_but_never_shown() {
-        let url = ServerUrl::parse("postgres://me:s%40cr@et@db.example:5433/app?x=1").unwrap();
+        let url = ServerUrl::parse("postgres://me:s%40cr@et@db.example:5433/app").unwrap();
         assert_eq!(url.password, Some(Secret::new("s@cr@et")));
         assert_eq!((url.host.as_str(), url.port), ("db.example", Some(5433)));
         for shown in [url.to_string(), format!("{url:?}")] {
@@ -142,6 +153,31 @@ mod tests {
         let shown = "unexpected argument 'mysql://me:***@h:1/d?x=1' and pg://h:1/ or x://a@b";
         assert_eq!(without_passwords(text), shown);
         assert_eq!(without_passwords("no url: a@b:c"), "no url: a@b:c");
+    }
+
+    #[test]
+    fn encryption_is_said_by_parameters_in_the_databases_own_words() {
+        use crate::tls::Mode;
+        let pg = ServerUrl::parse("postgres://h/d?sslmode=verify-full&sslrootcert=/a%20b").unwrap();
+        assert_eq!(pg.tls.mode, Some(Mode::VerifyFull));
+        assert_eq!(pg.tls.authorities.as_deref(), Some("/a b"));
+        assert_eq!(pg.to_string(), "postgres://h/d?sslmode=verify-full&sslrootcert=/a b");
+        for name in ["ssl-mode", "sslMode", "ssl_mode", "sslmode"] {
+            let url = ServerUrl::parse(&format!("mysql://h?{name}=verify_identity")).unwrap();
+            assert_eq!(url.tls.mode, Some(Mode::VerifyFull), "{name}");
+        }
+        assert_eq!(ServerUrl::parse("mysql://h/").unwrap().tls, Wish::default());
+    }
+
+    #[test]
+    fn a_parameter_that_nobody_heeds_is_refused() {
+        let said = ServerUrl::parse("postgres://h/?connect_timeout=3").unwrap_err();
+        assert!(said.contains("`connect_timeout`") && said.contains("sslrootcert"), "{said}");
+        let said = ServerUrl::parse("mysql://h/?ssl-mode=maybe").unwrap_err();
+        assert!(said.contains("VERIFY_IDENTITY"), "{said}");
+        let said = ServerUrl::parse("mysql://u:pa?s3cret@h/").unwrap_err();
+        assert!(said.contains("%3F") && !said.contains("s3cret"), "{said}");
+        assert!(ServerUrl::parse("mysql://u:pa#s3cret@h/").unwrap_err().contains("%23"));
     }
 
     #[test]

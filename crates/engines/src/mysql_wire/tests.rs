@@ -1,6 +1,7 @@
 //! What the client does with bytes that no MySQL sends.
 
 use super::*;
+use crate::engine::EngineError;
 use crate::hostile_peer::{harmed, never_finish, send};
 use isolde_core::history::ErrorClass;
 use isolde_core::random::Random;
@@ -58,7 +59,14 @@ fn reply_bytes() -> Vec<u8> {
 }
 
 fn connect(port: u16) -> EngineResult<MySqlSession> {
-    let login = Login { host: "127.0.0.1", port, user: "u", password: Some("p"), database: None };
+    let login = Login {
+        host: "127.0.0.1",
+        port,
+        user: "u",
+        password: Some("p"),
+        database: None,
+        tls: None,
+    };
     MySqlSession::connect(&login, Arc::new(crate::mysql::mysql_profile()))
 }
 

@@ -1,6 +1,7 @@
 //! What the client does with bytes that no PostgreSQL sends.
 
 use super::*;
+use crate::engine::EngineError;
 use crate::hostile_peer::{harmed, never_finish, send};
 use isolde_core::random::Random;
 
@@ -35,8 +36,15 @@ fn reply_bytes() -> Vec<u8> {
 }
 
 fn connect(port: u16) -> EngineResult<PgSession> {
-    let login =
-        Login { host: "127.0.0.1", port, user: "u", password: None, database: "d", settings: &[] };
+    let login = Login {
+        host: "127.0.0.1",
+        port,
+        user: "u",
+        password: None,
+        database: "d",
+        settings: &[],
+        tls: None,
+    };
     PgSession::connect(&login, Arc::new(crate::postgres::profile()))
 }
 

@@ -63,6 +63,7 @@ pub(super) fn start(
             port: server.port,
             user: "isolde".into(),
             password: Some(password),
+            tls: None,
         };
         let first = place(first_password(&server.data)?);
         let place = place(password.clone());
