@@ -98,7 +98,7 @@ impl From<FolderError> for Failure {
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Failure {
         let code = match &error {
-            RunError::Engine(_) => ExitCode::Unreachable,
+            RunError::Engine(_) | RunError::NotBack(_) => ExitCode::Unreachable,
             RunError::Setup { .. } => ExitCode::BadInput,
             RunError::NoSuchLevel { .. } | RunError::Level { .. } => ExitCode::Usage,
             RunError::Interrupted => ExitCode::Interrupted,

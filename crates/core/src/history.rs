@@ -36,9 +36,42 @@ pub struct History {
     pub events: Vec<Event>,
     pub transactions: Vec<Transaction>,
     pub final_state: Vec<FinalRows>,
-    /// The end of the log of a server that died during the run.
+    /// The server did not live to see the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server_log: Option<String>,
+    pub death: Option<Death>,
+}
+
+/// What became of a server in mid-run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Death {
+    pub how: Fall,
+    pub why: String,
+    /// The end of its log, where Isolde has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fall {
+    Died,
+    /// It is there and answers nobody.
+    Hangs,
+}
+
+impl Fall {
+    pub fn name(self) -> &'static str {
+        match self {
+            Fall::Died => "the server died",
+            Fall::Hangs => "the server hangs",
+        }
+    }
+}
+
+impl std::fmt::Display for Death {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.how.name(), self.why)
+    }
 }
 
 /// A step of the case as the runner understood it.
@@ -254,7 +287,8 @@ impl History {
     /// Whether a session was lost, perhaps with its server.
     pub fn lost_server(&self) -> bool {
         let lost = |error: &DbError| error.effect == ErrorEffect::Lost;
-        self.events.iter().any(|e| e.what.error().is_some_and(lost))
+        self.death.is_some()
+            || self.events.iter().any(|e| e.what.error().is_some_and(lost))
             || self.final_state.iter().any(|f| f.error.as_ref().is_some_and(lost))
     }
 

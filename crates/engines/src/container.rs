@@ -24,6 +24,7 @@ struct Container {
     child: Child,
     runtime: Runtime,
     name: String,
+    log: tempfile::NamedTempFile,
 }
 
 impl Drop for Container {
@@ -57,7 +58,7 @@ pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
     command.args(&words[1..]).stdin(Stdio::null()).stdout(output()?).stderr(output()?);
     let child = spawn_guarded(command, libc::SIGTERM)
         .map_err(|e| unreachable(format!("cannot run {}: {e}", words[0])))?;
-    let mut container = Container { child, runtime, name };
+    let mut container = Container { child, runtime, name, log };
     let scheme = &named.engine;
     let user = if scheme == "postgres" { "postgres" } else { "root" };
     let mut url =
@@ -68,7 +69,7 @@ pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
     let since = Instant::now();
     loop {
         if let Ok(Some(status)) = container.child.try_wait() {
-            let tail = crate::server::tail(log.path(), 2000).unwrap_or_default();
+            let tail = crate::server::tail(container.log.path(), 2000).unwrap_or_default();
             return Err(unreachable(format!("it ended ({status}): {tail}")));
         }
         match Target::Url(url.clone()).open_as(&target) {
@@ -77,7 +78,7 @@ pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
                 inner.control(&format!("set password = '{}'", password.reveal()))?;
                 url.password = Some(password.clone());
             }
-            Ok(inner) => return Ok(Box::new(Contained { inner, _container: container })),
+            Ok(inner) => return Ok(Box::new(Contained { inner, container })),
             Err(error) if since.elapsed() > START_LIMIT => {
                 return Err(unreachable(error.to_string()));
             }
@@ -90,7 +91,7 @@ pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
 struct Contained {
     // First, so that its database is dropped while there is a server.
     inner: Box<dyn Engine>,
-    _container: Container,
+    container: Container,
 }
 
 impl Engine for Contained {
@@ -135,5 +136,12 @@ impl Engine for Contained {
     }
     fn spec_links(&mut self, test: &str, sessions: &[String]) -> EngineResult<Option<PgLinks>> {
         self.inner.spec_links(test, sessions)
+    }
+    fn server_ended(&mut self) -> Option<String> {
+        let status = self.container.child.try_wait().ok().flatten();
+        status.map(|status| format!("its container ended ({status})"))
+    }
+    fn log_tail(&self) -> Option<String> {
+        crate::server::tail(self.container.log.path(), 4000).ok()
     }
 }

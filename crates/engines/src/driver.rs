@@ -159,14 +159,20 @@ impl Engine for DriverEngine {
 
     fn cancel(&mut self, session: SessionId) -> EngineResult<()> {
         if !self.hello.can("cancel") {
-            // Nobody else can end the statement; its session answers lost.
+            // Nobody else can end the statement, and whether the driver works
+            // or stands still cannot be told.
             self.process.kill();
-            return Ok(());
+            let why = "the driver did not answer `execute` and cannot `cancel`; it was killed";
+            return Err(EngineError::Hangs(why.into()));
         }
         match self.process.ask(json!({"request": "cancel", "session": session}), LIMIT)? {
             Message::Ok { .. } => Ok(()),
             other => Err(self.refusal("cancel", other)),
         }
+    }
+
+    fn can_cancel(&self) -> bool {
+        self.hello.can("cancel")
     }
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
@@ -179,7 +185,7 @@ impl Engine for DriverEngine {
         let Some(reply) = session.reply(LIMIT) else {
             let why = format!("no answer within {LIMIT:?} to: {sql}");
             self.process.kill();
-            return Err(EngineError::Lost(why));
+            return Err(EngineError::Hangs(why));
         };
         self.control = Some(session);
         match reply.outcome {
@@ -214,6 +220,10 @@ impl Engine for DriverEngine {
         self.process = Arc::new(process);
         self.hello = Arc::new(hello);
         Ok(())
+    }
+
+    fn server_ended(&mut self) -> Option<String> {
+        self.process.end()
     }
 
     fn log_tail(&self) -> Option<String> {

@@ -165,7 +165,7 @@ impl DriverProcess {
                 let why = format!("the driver did not answer `{what}` within {patience:?}");
                 self.shared.finish(why.clone());
                 self.kill();
-                Err(EngineError::Lost(why))
+                Err(EngineError::Hangs(why))
             }
         }
     }

@@ -9,7 +9,7 @@
 
 use crate::secret::Secret;
 use crate::spec::PgLinks;
-use isolde_core::history::{DbError, TargetInfo};
+use isolde_core::history::{DbError, ErrorClass, Fall, TargetInfo};
 use isolde_core::value::Row;
 use isolde_core::{Level, Profile};
 use std::path::Path;
@@ -108,6 +108,27 @@ pub enum EngineError {
     Refused(String),
 }
 
+impl EngineError {
+    /// What became of the server, if this is about its end.
+    pub fn fall(&self) -> Option<Fall> {
+        match self {
+            EngineError::Lost(_) => Some(Fall::Died),
+            EngineError::Hangs(_) => Some(Fall::Hangs),
+            EngineError::Unreachable(_) | EngineError::Refused(_) => None,
+        }
+    }
+
+    /// The reason alone.
+    pub fn why(&self) -> &str {
+        match self {
+            EngineError::Unreachable(why)
+            | EngineError::Lost(why)
+            | EngineError::Hangs(why)
+            | EngineError::Refused(why) => why,
+        }
+    }
+}
+
 pub type EngineResult<T> = Result<T, EngineError>;
 
 /// Where a client of the user's own can log in.
@@ -141,6 +162,11 @@ pub trait Engine: Send {
     /// Ends the statement that the session is executing.
     fn cancel(&mut self, session: SessionId) -> EngineResult<()>;
 
+    /// False where a cancel takes the whole server with it.
+    fn can_cancel(&self) -> bool {
+        true
+    }
+
     /// One statement on the control connection, inside Isolde's database.
     fn control(&mut self, sql: &str) -> EngineResult<Outcome>;
 
@@ -161,8 +187,19 @@ pub trait Engine: Send {
     /// The tables in Isolde's database, sorted by name.
     fn tables(&mut self) -> EngineResult<Vec<String>>;
 
-    /// Brings a server that died back, empty. Only for private ones.
+    /// Brings a server that died or hangs back: a private one is ended and
+    /// started anew, empty; of a user's only the connection is made again.
     fn revive(&mut self) -> EngineResult<()>;
+
+    /// How the process of the server ended, if it has and it is ours.
+    fn server_ended(&mut self) -> Option<String> {
+        None
+    }
+
+    /// The server is the user's, who alone can bring it back.
+    fn is_users(&self) -> bool {
+        false
+    }
 
     /// How to reach Isolde's database with a client; none without a server.
     fn client(&self) -> Option<ClientInfo> {
@@ -192,11 +229,46 @@ pub trait Engine: Send {
     }
 }
 
+/// How long a server may take to answer what nobody can block.
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long the control connection may be silent before the server is asked on
+/// a new one whether it is there at all.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How long it may work on a statement that makes or drops something.
+pub const WORK_LIMIT: Duration = Duration::from_secs(60);
+
 /// Runs one statement to its end on a session that nobody else can block.
 pub fn run_to_end(session: &mut dyn Session, sql: &str, limit: Duration) -> EngineResult<Outcome> {
     session.start(sql);
-    match session.reply(limit) {
-        Some(reply) => Ok(reply.outcome),
-        None => Err(EngineError::Lost(format!("no answer within {limit:?} to: {sql}"))),
+    finish(session, sql, limit)
+}
+
+fn finish(session: &mut dyn Session, sql: &str, limit: Duration) -> EngineResult<Outcome> {
+    match session.reply(limit).map(|reply| reply.outcome) {
+        Some(Outcome::Error(error)) if error.class == ErrorClass::Lost => {
+            Err(EngineError::Lost(error.message))
+        }
+        Some(outcome) => Ok(outcome),
+        None => Err(EngineError::Hangs(format!("no answer within {limit:?} to: {sql}"))),
+    }
+}
+
+/// The same for the control connection, whose statements may be long: a server
+/// that does not answer in time is asked on a new connection whether it is
+/// there, and may work on if it is.
+pub fn run_while_alive<S: Session>(
+    session: &mut S,
+    sql: &str,
+    connect: impl FnOnce() -> EngineResult<S>,
+) -> EngineResult<Outcome> {
+    match run_to_end(session, sql, SILENCE) {
+        Err(EngineError::Hangs(why)) => {
+            let alive = connect().and_then(|mut s| run_to_end(&mut s, "select 1", ANSWER_LIMIT));
+            alive.map_err(|e| EngineError::Hangs(format!("{why}; and a new connection: {e}")))?;
+            finish(session, sql, WORK_LIMIT)
+        }
+        ended => ended,
     }
 }

@@ -14,7 +14,7 @@ use crate::server::PrivateServer;
 use crate::target::{Named, Options, Target};
 use crate::tls::Tls;
 use crate::url::ServerUrl;
-use isolde_core::history::{ErrorClass, ErrorEffect, TargetInfo};
+use isolde_core::history::{ErrorEffect, TargetInfo};
 use isolde_core::profile::{Ddl, Profile, Waiting, promise};
 use isolde_core::value::Row;
 use isolde_core::{Anomaly, Level, Value};
@@ -23,7 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub const VERSION_SQL: &str = "select version()";
-pub const CONTROL_LIMIT: Duration = Duration::from_secs(60);
 
 fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
     use Anomaly::*;
@@ -206,7 +205,7 @@ fn patience() -> Vec<String> {
 }
 
 pub fn text_of(session: &mut MySqlSession, sql: &str) -> EngineResult<String> {
-    match run_to_end(session, sql, CONTROL_LIMIT)? {
+    match run_to_end(session, sql, ANSWER_LIMIT)? {
         Outcome::Rows { rows, .. } => match rows.first().and_then(|r| r.first()) {
             Some(Value::Text(text)) => Ok(text.clone()),
             Some(Value::Int(i)) => Ok(i.to_string()),
@@ -243,7 +242,7 @@ impl MySqlEngine {
         let flavour = flavour(&mut control, None)?;
         let database = crate::names::fresh_database_name();
         let create = format!("create database {database}");
-        if let Outcome::Error(error) = run_to_end(&mut control, &create, CONTROL_LIMIT)? {
+        if let Outcome::Error(error) = run_to_end(&mut control, &create, WORK_LIMIT)? {
             return Err(EngineError::Refused(format!(
                 "Isolde works in a database of its own and may not create one here: {error}"
             )));
@@ -254,7 +253,7 @@ impl MySqlEngine {
             Ok(engine) => Ok(Box::new(engine)),
             Err(error) => {
                 let mut door = place.connect(None, &Arc::new(mysql_profile()))?;
-                run_to_end(&mut door, &format!("drop database {database}"), CONTROL_LIMIT)?;
+                run_to_end(&mut door, &format!("drop database {database}"), WORK_LIMIT)?;
                 Err(error)
             }
         }
@@ -268,7 +267,7 @@ impl MySqlEngine {
         mut control: MySqlSession,
         private: Option<(PrivateServer, Restart)>,
     ) -> EngineResult<MySqlEngine> {
-        run_to_end(&mut control, &format!("use {database}"), CONTROL_LIMIT)?;
+        run_to_end(&mut control, &format!("use {database}"), ANSWER_LIMIT)?;
         let full = text_of(&mut control, flavour.version_sql)?;
         let mut info = TargetInfo {
             target: target.into(),
@@ -362,7 +361,7 @@ impl Engine for MySqlEngine {
     fn open(&mut self) -> EngineResult<Box<dyn Session>> {
         let mut session = self.place.connect(Some(&self.database), &self.profile)?;
         for sql in self.flavour.greeting.clone() {
-            if let Outcome::Error(error) = run_to_end(&mut session, &sql, CONTROL_LIMIT)? {
+            if let Outcome::Error(error) = run_to_end(&mut session, &sql, ANSWER_LIMIT)? {
                 return Err(EngineError::Refused(format!("{sql}: {error}")));
             }
         }
@@ -450,19 +449,13 @@ impl Engine for MySqlEngine {
     }
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
-        match run_to_end(&mut self.control, sql, CONTROL_LIMIT) {
-            Ok(Outcome::Error(error)) if error.class == ErrorClass::Lost => {
-                Err(EngineError::Lost(error.message))
-            }
-            Ok(outcome) => Ok(outcome),
-            Err(error) => {
-                // Its late answer must not be taken for that to the next one.
-                if let Ok(fresh) = self.place.connect(Some(&self.database), &self.profile) {
-                    self.control = fresh;
-                }
-                Err(error)
-            }
+        let again = || self.place.connect(Some(&self.database), &self.profile);
+        let outcome = run_while_alive(&mut self.control, sql, again);
+        if outcome.is_err() {
+            // Its late answer must not be taken for that to the next one.
+            self.control.hang_up();
         }
+        outcome
     }
 
     fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
@@ -515,13 +508,14 @@ impl Engine for MySqlEngine {
             self.control = self.place.connect(Some(&self.database), &self.profile)?;
             return Ok(());
         };
+        server.stop();
         let started = restart()?;
         *server = started.server;
         self.place = started.place;
         self.control = started.control;
         self.threads.clear();
         let sql = format!("use {}", self.database);
-        run_to_end(&mut self.control, &sql, CONTROL_LIMIT).map(|_| ())
+        run_to_end(&mut self.control, &sql, ANSWER_LIMIT).map(|_| ())
     }
 
     fn client(&self) -> Option<ClientInfo> {
@@ -537,6 +531,14 @@ impl Engine for MySqlEngine {
 
     fn log_tail(&self) -> Option<String> {
         self.private.as_ref().map(|(server, _)| server.log_tail())
+    }
+
+    fn server_ended(&mut self) -> Option<String> {
+        self.private.as_mut().and_then(|(server, _)| server.ended())
+    }
+
+    fn is_users(&self) -> bool {
+        self.private.is_none()
     }
 
     fn kill_server(&mut self) -> EngineResult<()> {
@@ -558,7 +560,7 @@ impl Drop for MySqlEngine {
             if self.control(&drop).is_err()
                 && let Ok(mut fresh) = self.place.connect(None, &self.profile)
             {
-                let _ = run_to_end(&mut fresh, &drop, CONTROL_LIMIT);
+                let _ = run_to_end(&mut fresh, &drop, ANSWER_LIMIT);
             }
         }
     }

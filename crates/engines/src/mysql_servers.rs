@@ -2,7 +2,7 @@
 
 use crate::engine::*;
 use crate::install::{Cache, Install};
-use crate::mysql::{CONTROL_LIMIT, Place, mysql_profile, text_of};
+use crate::mysql::{Place, mysql_profile, text_of};
 use crate::mysql_wire::MySqlSession;
 use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, program, write_for_server};
@@ -115,12 +115,12 @@ pub fn check_port(
             let Ok(mut open) = open else { return Err(error) };
             ours()?;
             let sql = format!("set password = '{}'", password.reveal());
-            run_to_end(&mut open, &sql, CONTROL_LIMIT)?;
+            run_to_end(&mut open, &sql, ANSWER_LIMIT)?;
             place.connect(None, &profile)?
         }
     };
     ours()?;
-    run_to_end(&mut control, "create database if not exists isolde", CONTROL_LIMIT)?;
+    run_to_end(&mut control, "create database if not exists isolde", WORK_LIMIT)?;
     Ok((place, control))
 }
 

@@ -434,6 +434,13 @@ impl MySqlSession {
     }
 }
 
+impl MySqlSession {
+    /// Whatever the server still has to say on this connection is of no use.
+    pub fn hang_up(&mut self) {
+        let _ = self.stream.socket().shutdown(std::net::Shutdown::Both);
+    }
+}
+
 impl Session for MySqlSession {
     fn id(&self) -> SessionId {
         self.id

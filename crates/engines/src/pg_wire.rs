@@ -326,6 +326,13 @@ impl PgSession {
     }
 }
 
+impl PgSession {
+    /// Whatever the server still has to say on this connection is of no use.
+    pub fn hang_up(&mut self) {
+        let _ = self.stream.socket().shutdown(std::net::Shutdown::Both);
+    }
+}
+
 impl Session for PgSession {
     fn id(&self) -> SessionId {
         self.pid

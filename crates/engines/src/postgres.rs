@@ -21,9 +21,6 @@ use isolde_core::{Anomaly, Level, Value};
 use private_server::Started;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-
-const CONTROL_LIMIT: Duration = Duration::from_secs(60);
 
 pub fn profile() -> Profile {
     use Anomaly::*;
@@ -211,7 +208,7 @@ pub fn open_on_server(
     let mut door = place.connect(&entrance, &profile)?;
     let database = crate::names::fresh_database_name();
     let create = format!("create database {database}");
-    if let Outcome::Error(error) = run_to_end(&mut door, &create, CONTROL_LIMIT)? {
+    if let Outcome::Error(error) = run_to_end(&mut door, &create, WORK_LIMIT)? {
         return Err(EngineError::Refused(format!(
             "Isolde works in a database of its own and may not create one here: {error}"
         )));
@@ -223,7 +220,7 @@ pub fn open_on_server(
     match made {
         Ok(engine) => Ok(Box::new(engine)),
         Err(error) => {
-            run_to_end(&mut door, &format!("drop database {database}"), CONTROL_LIMIT)?;
+            run_to_end(&mut door, &format!("drop database {database}"), WORK_LIMIT)?;
             Err(error)
         }
     }
@@ -299,10 +296,10 @@ impl Postgres {
         ];
         let mut granted = true;
         for wish in wishes {
-            granted &= !matches!(run_to_end(session, wish, CONTROL_LIMIT)?, Outcome::Error(_));
+            granted &= !matches!(run_to_end(session, wish, ANSWER_LIMIT)?, Outcome::Error(_));
         }
         // The signal is read by its English words.
-        let messages = run_to_end(session, "set lc_messages = 'C'", CONTROL_LIMIT)?;
+        let messages = run_to_end(session, "set lc_messages = 'C'", ANSWER_LIMIT)?;
         session.tells_waits = granted && !matches!(messages, Outcome::Error(_));
         Ok(())
     }
@@ -330,7 +327,7 @@ impl Postgres {
 }
 
 fn ask_text(session: &mut PgSession, sql: &str) -> EngineResult<String> {
-    match run_to_end(session, sql, CONTROL_LIMIT)? {
+    match run_to_end(session, sql, ANSWER_LIMIT)? {
         Outcome::Rows { rows, .. } => match rows.first().and_then(|r| r.first()) {
             Some(Value::Text(text)) => Ok(text.clone()),
             other => Err(EngineError::Refused(format!("{sql} answered {other:?}"))),
@@ -410,19 +407,13 @@ impl Engine for Postgres {
     }
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
-        match run_to_end(&mut self.control, sql, CONTROL_LIMIT) {
-            Ok(Outcome::Error(error)) if error.class == ErrorClass::Lost => {
-                Err(EngineError::Lost(error.message))
-            }
-            Ok(outcome) => Ok(outcome),
-            Err(error) => {
-                // Its late answer must not be taken for that to the next one.
-                if let Ok(fresh) = self.place.connect(&self.database, &self.profile) {
-                    self.control = fresh;
-                }
-                Err(error)
-            }
+        let again = || self.place.connect(&self.database, &self.profile);
+        let outcome = run_while_alive(&mut self.control, sql, again);
+        if outcome.is_err() {
+            // Its late answer must not be taken for that to the next one.
+            self.control.hang_up();
         }
+        outcome
     }
 
     fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
@@ -466,6 +457,7 @@ impl Engine for Postgres {
             self.control = self.place.connect(&self.database, &self.profile)?;
             return Ok(());
         };
+        private.server.stop();
         let started = private_server::start(&private.install, &private.cache, &self.profile)?;
         self.place = started.place;
         private.server = started.server;
@@ -497,6 +489,14 @@ impl Engine for Postgres {
         self.private.as_ref().map(|p| p.server.log_tail())
     }
 
+    fn server_ended(&mut self) -> Option<String> {
+        self.private.as_mut().and_then(|p| p.server.ended())
+    }
+
+    fn is_users(&self) -> bool {
+        self.private.is_none()
+    }
+
     fn kill_server(&mut self) -> EngineResult<()> {
         match &mut self.private {
             Some(private) => {
@@ -519,9 +519,8 @@ impl Drop for Postgres {
                 "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{}'",
                 self.database
             );
-            let _ = run_to_end(&mut door, &others, CONTROL_LIMIT);
-            let _ =
-                run_to_end(&mut door, &format!("drop database {}", self.database), CONTROL_LIMIT);
+            let _ = run_to_end(&mut door, &others, ANSWER_LIMIT);
+            let _ = run_to_end(&mut door, &format!("drop database {}", self.database), WORK_LIMIT);
         }
     }
 }

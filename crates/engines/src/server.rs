@@ -115,6 +115,14 @@ impl PrivateServer {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// How its process ended, if it has.
+    pub fn ended(&mut self) -> Option<String> {
+        match self.child.try_wait() {
+            Ok(Some(status)) => Some(format!("its process ended ({status})")),
+            _ => None,
+        }
+    }
+
     /// Whether the process that listens on the port is the one we started.
     /// For servers that report no data directory of their own.
     pub fn owns_its_port(&self) -> bool {
@@ -129,17 +137,30 @@ impl PrivateServer {
         })
     }
 
-    /// Ends it as a crash would.
+    /// Ends it as a crash would, with the processes it has started: those that
+    /// stand still would never notice that it is gone.
     pub fn kill(&mut self) {
+        if self.is_running() {
+            // Stopped, it neither starts more nor lets go of the numbers of
+            // those that end.
+            signal(&self.child, libc::SIGSTOP);
+            for child in children(self.child.id()) {
+                // SAFETY: plain system call; the number is the child's until
+                // its parent, which stands still, asks how it ended.
+                unsafe { libc::kill(child, libc::SIGKILL) };
+            }
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    fn stop(&mut self) {
+    /// Ends it, also if it stands still.
+    pub fn stop(&mut self) {
         if !self.is_running() {
             return;
         }
         signal(&self.child, self.stop_signal);
+        signal(&self.child, libc::SIGCONT);
         let since = Instant::now();
         while self.is_running() {
             if since.elapsed() > Duration::from_secs(10) {
@@ -162,6 +183,13 @@ fn signal(child: &Child, signal: i32) {
         // the id is still its own.
         unsafe { libc::kill(pid, signal) };
     }
+}
+
+/// The processes that a process has started.
+fn children(parent: u32) -> Vec<i32> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let listed = fs::read_to_string(path).unwrap_or_default();
+    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// A program of an install, run as the unprivileged user where needed.

@@ -2,9 +2,7 @@
 
 use crate::engine::*;
 use crate::install::{self, Install};
-use crate::mysql::{
-    CONTROL_LIMIT, Flavour, MySqlEngine, VERSION_SQL, View, common_errors, text_of,
-};
+use crate::mysql::{Flavour, MySqlEngine, VERSION_SQL, View, common_errors, text_of};
 use crate::mysql_servers::{Started, check_port, write_init_file};
 use crate::mysql_wire::MySqlSession;
 use crate::secret::Secret;
@@ -154,6 +152,6 @@ fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
     let ready = |server: &PrivateServer| check_port(server, &password);
     let (server, (place, mut control)) = PrivateServer::start(&recipe, cache, ready)?;
     // Its tuner trades memory for speed: 2 GB instead of half of one.
-    run_to_end(&mut control, "set global tidb_enable_gogc_tuner = off", CONTROL_LIMIT)?;
+    run_to_end(&mut control, "set global tidb_enable_gogc_tuner = off", ANSWER_LIMIT)?;
     Ok(Started { server, place, control })
 }

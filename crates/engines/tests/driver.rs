@@ -8,7 +8,7 @@ use isolde_core::history::{ErrorClass, ErrorEffect};
 use isolde_engines::driver::{DriverCommand, DriverEngine};
 use isolde_engines::driver_check::{CheckResult, check};
 use isolde_engines::driver_programs::program;
-use isolde_engines::engine::{Engine, Outcome, Reply, Session, TxStatus, WaitState};
+use isolde_engines::engine::{Engine, EngineError, Outcome, Reply, Session, TxStatus, WaitState};
 use isolde_engines::install;
 use std::path::Path;
 use std::time::Duration;
@@ -160,7 +160,8 @@ def special(r):
     let mut session = engine.open().unwrap();
     session.start("select 1");
     assert!(session.reply(Duration::from_millis(200)).is_none());
-    engine.cancel(session.id()).unwrap();
+    let error = engine.cancel(session.id()).unwrap_err();
+    assert!(matches!(error, EngineError::Hangs(_)), "{error}");
     lost_message(&session.reply(LIMIT).unwrap());
 }
 

@@ -338,7 +338,8 @@ fn a_server_killed_in_mid_run_is_an_outcome_and_the_next_run_has_a_new_one() {
         } else {
             let history = run(&mut runner, &steps(TWO_ROWS, &script), None);
             assert_eq!(history.ending("s1"), Some(TxEnd::Lost), "{target}: {history:#?}");
-            assert!(history.server_log.is_some(), "{target}: the end of the log is kept");
+            let death = history.death.as_ref().unwrap();
+            assert!(death.log.is_some(), "{target}: the end of the log is kept");
         }
         let after = run(&mut runner, &steps(TWO_ROWS, "s1> select 7;"), None);
         assert_eq!(told(&after, "s1.1"), "(7)", "{target}");

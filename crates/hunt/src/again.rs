@@ -6,7 +6,7 @@
 
 use crate::bed::{Bed, BedError, Ground};
 use crate::cause::{self, Cause, Label};
-use crate::check::{Checked, check};
+use crate::check::{Checked, check_any};
 use crate::finding::Finding;
 use crate::summary::Summary;
 use isolde_core::oracle::{self, Difference, ORACLES, Oracle};
@@ -105,9 +105,9 @@ pub fn again(bed: &mut Bed, case: &Case, seen: &Seen) -> Result<Again, BedError>
     let ground = Ground::of_case(case, &info.engine, &info.version);
     let most = seen.finding.rate.trials_to_be_sure();
     let mut runs = 1;
-    let mut checked = check(bed, &ground, case, &seen.oracles)?;
+    let mut checked = check_any(bed, &ground, case, &seen.oracles)?;
     while !checked.violated() && runs < most {
-        checked = check(bed, &ground, case, &seen.oracles)?;
+        checked = check_any(bed, &ground, case, &seen.oracles)?;
         runs += 1;
     }
     let now = judge(bed, &ground, case, seen, &checked)?;

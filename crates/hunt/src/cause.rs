@@ -9,7 +9,7 @@
 //! level that makes the promise is a bug there, and is reported there.
 
 use crate::bed::{Bed, BedError, Ground};
-use crate::check::{Checked, check, commit_ordered, levels_of};
+use crate::check::{Checked, check_unbroken, commit_ordered, levels_of};
 use crate::confirm::Rate;
 use crate::snapshot;
 use isolde_core::generate::Plan;
@@ -67,7 +67,7 @@ pub struct Explained {
 }
 
 impl Cause {
-    fn new(label: Label, evidence: Vec<String>) -> Cause {
+    pub(crate) fn new(label: Label, evidence: Vec<String>) -> Cause {
         Cause { label, behaviour: None, evidence, bug_at: None }
     }
 
@@ -90,8 +90,8 @@ pub fn find(
     oracles: &[&'static dyn Oracle],
     rate: Rate,
 ) -> Result<Cause, BedError> {
-    if checked.violates("crash").is_some() {
-        let text = "the engine died or reported that it is broken inside";
+    if checked.crashed() {
+        let text = "the engine died, hangs, or reported that it is broken inside";
         return Ok(Cause::new(Label::Bug, vec![text.into()]));
     }
     let profile = bed.runner.engine.profile().clone();
@@ -223,7 +223,8 @@ impl Looking<'_> {
             }
         };
         for _ in 0..rate.trials_to_be_sure() {
-            let again = check(bed, ground, &changed, oracles)?;
+            let moment = "in a changed run that was to tell the cause";
+            let again = check_unbroken(bed, ground, &changed, oracles, moment)?;
             // A stronger level may promise a serial order that is not that of
             // the commits; the behaviour is gone all the same.
             let orders = |b: &Behaviour| b.removed_by == Counterfactual::AnotherOrder;
@@ -303,7 +304,7 @@ pub fn explaining_order(
         let names: Vec<&str> = order.iter().map(|t| t.session.as_str()).collect();
         let names = names.join(", ");
         let replay = serial_transactions(&run, &order, commit_ordered);
-        let history = bed.run(ground, &replay.case)?;
+        let history = bed.run_unbroken(ground, &replay.case, "in a serial run")?;
         let differences: Vec<Difference> =
             isolde_core::oracle::differences(&run, &replay, &history);
         if differences.is_empty() && unknown_serial(&history).is_none() {

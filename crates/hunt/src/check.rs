@@ -1,15 +1,19 @@
 //! One case through all oracles: the concurrent run, the replays they ask
 //! for, and what they say.
 
-use crate::bed::{Bed, BedError, Ground};
+use crate::bed::{Bed, BedError, Broke, Ground};
 use isolde_core::oracle::{
-    Concurrent, Difference, Oracle, Replay, Verdict, other_orders, unknown_serial,
+    Concurrent, Difference, Oracle, Replay, Verdict, broken, other_orders, unknown_serial,
 };
 use isolde_core::{Case, History, Level, Profile};
 
 /// Orders to try of what ended between the same two submissions: all of five.
 const UNSEEN_ORDERS: usize = 120;
 
+/// The oracle that watches over the engine itself.
+const CRASH: &str = "crash";
+
+#[derive(Clone, Debug)]
 pub struct Checked {
     pub concurrent: History,
     pub replays: Vec<(Replay, History)>,
@@ -25,6 +29,16 @@ pub struct Violation {
 }
 
 impl Checked {
+    /// A run of which nothing can be said but that the engine broke.
+    pub fn crash(history: History, differences: Vec<Difference>) -> Checked {
+        let violations = vec![Violation { oracle: CRASH, differences }];
+        Checked { concurrent: history, replays: Vec::new(), violations, unknown: None }
+    }
+
+    pub fn crashed(&self) -> bool {
+        self.violates(CRASH).is_some()
+    }
+
     /// Nothing is violated, and that is known.
     pub fn consistent(&self) -> bool {
         self.violations.is_empty() && self.unknown.is_none()
@@ -65,6 +79,12 @@ pub fn check(
 ) -> Result<Checked, BedError> {
     let commit_ordered = commit_ordered(case, bed.runner.engine.profile());
     let concurrent = bed.run(ground, case)?;
+    if concurrent.death.is_some() {
+        // A finding whichever oracles were asked for: what they would have
+        // said is not known.
+        let differences = broken(case, &concurrent);
+        return Ok(Checked::crash(concurrent, differences));
+    }
     let run = Concurrent::new(case, &concurrent, commit_ordered);
     let (mut replays, mut violations) = judge(bed, ground, &run, oracles)?;
     if !violations.is_empty() {
@@ -82,6 +102,36 @@ pub fn check(
     }
     let unknown = run.unknown().or_else(|| replays.iter().find_map(|(_, h)| unknown_serial(h)));
     Ok(Checked { concurrent, replays, violations, unknown })
+}
+
+/// The same where nothing is expected to break: if it does, that is what there
+/// is to report.
+pub fn check_unbroken(
+    bed: &mut Bed,
+    ground: &Ground,
+    case: &Case,
+    oracles: &[&'static dyn Oracle],
+    moment: &'static str,
+) -> Result<Checked, BedError> {
+    let checked = check(bed, ground, case, oracles)?;
+    if !checked.crashed() {
+        return Ok(checked);
+    }
+    let (ground, case) = (ground.clone(), case.clone());
+    Err(BedError::Broke(Box::new(Broke { ground, case, checked, moment })))
+}
+
+/// The same where the engine may break in any of the runs.
+pub fn check_any(
+    bed: &mut Bed,
+    ground: &Ground,
+    case: &Case,
+    oracles: &[&'static dyn Oracle],
+) -> Result<Checked, BedError> {
+    match check(bed, ground, case, oracles) {
+        Err(BedError::Broke(broke)) => Ok(broke.checked),
+        checked => checked,
+    }
 }
 
 type Judged = (Vec<(Replay, History)>, Vec<Violation>);
@@ -103,7 +153,7 @@ fn judge(
             let place = match known {
                 Some(place) => place,
                 None => {
-                    let history = bed.run(ground, &replay.case)?;
+                    let history = bed.run_unbroken(ground, &replay.case, "in a serial run")?;
                     made.push((replay.clone(), history));
                     made.len() - 1
                 }

@@ -29,6 +29,15 @@ pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> V
     if !waits.is_empty() {
         all.push(format!("On the way {}.", waits.join(", ")));
     }
+    if let Some(death) = &checked.concurrent.death {
+        all.push(format!("In mid-run {death}."));
+        if checked.concurrent.events.is_empty() {
+            all.push(
+                "Nothing of the case had been sent yet: what ran before it may have done it."
+                    .into(),
+            );
+        }
+    }
     for violation in &checked.violations {
         let beside = match violation.oracle {
             "stmt-wss" => "with the same statements run one by one in autocommit",
@@ -49,6 +58,7 @@ pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> V
     all.push(match (rate.deterministic(), rate.confirmed()) {
         (true, _) => "It happened again on fresh tables.".into(),
         (false, true) => format!("It happened in {} of {} runs.", rate.seen, rate.runs),
+        (false, false) if rate.runs == 1 => "It was not tried again.".into(),
         (false, false) => format!("It did not happen again in {} runs.", rate.runs - 1),
     });
     all.push(format!("Cause: {}.", cause.name()));

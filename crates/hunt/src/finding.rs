@@ -124,7 +124,9 @@ pub fn title(case: &Case, checked: &Checked, label: Label) -> String {
             "a write changes more or fewer rows than in the serial run"
         }
         Some(Difference::Read { .. }) => "a read returns other rows than in the serial run",
-        Some(Difference::Broken { .. }) => "the engine breaks",
+        Some(Difference::Broken { .. }) => {
+            checked.concurrent.death.as_ref().map_or("the engine breaks", |d| d.how.name())
+        }
         None => "nothing differs",
     };
     format!("{} at {level}: {what} ({})", label.name(), shape(case))

@@ -131,7 +131,7 @@ impl Folder {
         }
         put("diff.txt", &crate::explain::side_by_side(&finding.differences))?;
         put("explanation.txt", &(finding.explanation.join("\n") + "\n"))?;
-        if let Some(log) = &evidence.concurrent.server_log {
+        if let Some(log) = evidence.concurrent.death.as_ref().and_then(|d| d.log.as_ref()) {
             put("server.log", log)?;
         }
         put("finding.json", &json(finding))?;

@@ -4,7 +4,7 @@
 //! on the seed alone, and what is found in it on nothing outside of it, so the
 //! number of workers and shards changes the speed and not the result.
 
-use crate::bed::{Bed, BedError};
+use crate::bed::{Bed, BedError, Notices};
 use crate::cause::Label;
 use crate::finding::Finding;
 use crate::folder::{Folder, FolderError};
@@ -15,11 +15,11 @@ use crate::tally::Tally;
 use isolde_core::case;
 use isolde_core::generate::{CASES_PER_BLOCK, Generator};
 use isolde_core::oracle::Oracle;
-use isolde_engines::engine::{Engine, EngineResult};
+use isolde_engines::engine::{Engine, EngineError, EngineResult};
 use isolde_engines::runner::{RunError, Runner};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Trials of one reduction at most.
@@ -55,6 +55,8 @@ pub struct Watch {
     pub undecided: AtomicU64,
     /// Findings that nobody has been told of.
     pub news: Mutex<Vec<Finding>>,
+    /// What the workers have to say of their servers.
+    pub notices: Notices,
 }
 
 impl Watch {
@@ -77,6 +79,20 @@ pub enum HuntError {
     Run(#[from] RunError),
     #[error(transparent)]
     Folder(#[from] FolderError),
+}
+
+impl From<BedError> for HuntError {
+    fn from(error: BedError) -> HuntError {
+        HuntError::Run(match error {
+            BedError::Run(error) => error,
+            // Only the first run of a case may meet one, and counts it.
+            BedError::Ground { sql, error } => RunError::Setup { line: 0, sql, error },
+            // The hunter makes a finding of each.
+            BedError::Broke(broke) => {
+                RunError::Engine(EngineError::Lost(format!("the engine broke {}", broke.moment)))
+            }
+        })
+    }
 }
 
 /// What the workers share.
@@ -141,18 +157,21 @@ pub fn run(
         }
         ctx.work(0, first);
     });
-    folder.forget_current();
     let saved = ctx.save(&ctx.lock());
     if let Err(error) = saved {
         ctx.fail(error);
     }
     let mut shared = ctx.lock();
-    Ended { summary: ctx.summary(&shared), failure: shared.failure.take() }
+    let failure = shared.failure.take();
+    if failure.is_none() {
+        folder.forget_current();
+    }
+    Ended { summary: ctx.summary(&shared), failure }
 }
 
 impl Ctx<'_> {
     fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn stopped(&self) -> bool {
@@ -170,9 +189,13 @@ impl Ctx<'_> {
     fn work(&self, worker: usize, engine: Box<dyn Engine>) {
         let mut runner = Runner::new(engine);
         runner.interrupted = self.hunt.interrupted;
+        runner.deadline = self.hunt.time.map(|time| self.began + time);
         let stop = || self.stopped();
+        let mut bed = Bed::new(runner);
+        bed.heeds_errors = self.hunt.oracles.iter().any(|o| o.name() == "crash");
+        bed.notices = Notices::clone(&self.watch.notices);
         let mut hunter = Hunter {
-            bed: Bed::new(runner),
+            bed,
             generator: self.hunt.generator,
             oracles: self.hunt.oracles,
             known: self.hunt.known,
@@ -216,14 +239,19 @@ impl Ctx<'_> {
                 break;
             }
             let before = tally.clone();
-            match self.hunt_case(worker, hunter, number, &mut tally) {
-                Ok(()) => done += 1,
+            let ended = match self.hunt_case(worker, hunter, number, &mut tally) {
+                Ok(ended) => ended,
                 Err(error) => {
                     self.finish_block(block, done, false, &before)?;
                     return Err(error);
                 }
-            }
+            };
+            done += 1;
             self.watch.count(&before, &tally);
+            if let Some(error) = ended {
+                self.finish_block(block, done, first + done >= last, &tally)?;
+                return Err(error);
+            }
         }
         self.finish_block(block, done, first + done >= last, &tally)
     }
@@ -252,26 +280,20 @@ impl Ctx<'_> {
         hunter: &mut Hunter<'_>,
         number: u64,
         tally: &mut Tally,
-    ) -> Result<(), HuntError> {
+    ) -> Result<Option<HuntError>, HuntError> {
         let plan = hunter.generator.plan(number);
         self.folder.announce(worker, &case::format(&plan.to_case()))?;
-        let examined = hunter.examine(&plan, tally).map_err(|error| match error {
-            BedError::Run(error) => HuntError::Run(error),
-            // Only the first run of a case may meet one, and counts it.
-            BedError::Ground { sql, error } => {
-                HuntError::Run(RunError::Setup { line: 0, sql, error })
+        let examined = hunter.examine(&plan, tally)?;
+        for evidence in examined.evidence {
+            let finding = evidence.finding.clone();
+            if finding.cause.label == Label::Documented && !self.hunt.all {
+                self.folder.note_documented(&finding)?;
+                continue;
             }
-        })?;
-        let Some(evidence) = examined.evidence else { return Ok(()) };
-        let finding = evidence.finding.clone();
-        if finding.cause.label == Label::Documented && !self.hunt.all {
-            self.folder.note_documented(&finding)?;
-            return Ok(());
+            self.folder.write(&evidence)?;
+            self.watch.news.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
         }
-        self.folder.write(&evidence)?;
-        let mut news = self.watch.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        news.push(finding);
-        Ok(())
+        Ok(examined.ended.map(HuntError::from))
     }
 
     fn summary(&self, shared: &Shared) -> Summary {

@@ -1,8 +1,8 @@
 //! One worker: takes a case number and finds out what there is to find.
 
-use crate::bed::{Bed, BedError, Ground};
+use crate::bed::{Bed, BedError, Broke, Ground};
 use crate::cause::{self, Cause, Label};
-use crate::check::{Checked, Violation, check};
+use crate::check::{Checked, Violation, check, check_unbroken};
 use crate::confirm::{Rate, confirm};
 use crate::explain;
 use crate::finding::{self, Evidence, Finding, Reduction};
@@ -32,16 +32,14 @@ pub struct Hunter<'a> {
     pub seen: BTreeMap<String, u32>,
 }
 
-/// What came of a case.
-pub struct Examined {
-    /// A violation that was confirmed.
-    pub evidence: Option<Box<Evidence>>,
-}
-
 impl Hunter<'_> {
-    /// Runs a case with all checks. What happened is counted in `tally`.
-    pub fn examine(&mut self, plan: &Plan, tally: &mut Tally) -> Result<Examined, BedError> {
-        let nothing = Examined { evidence: None };
+    /// One look at a case: a violation that was confirmed, or none. A case in
+    /// which the engine breaks is an error here.
+    pub(crate) fn attempt(
+        &mut self,
+        plan: &Plan,
+        tally: &mut Tally,
+    ) -> Result<Option<Evidence>, BedError> {
         let (ground, case) = (Ground::of(plan), plan.to_case());
         let checked = match check(&mut self.bed, &ground, &case, self.oracles) {
             Ok(checked) => checked,
@@ -53,7 +51,7 @@ impl Hunter<'_> {
                     refusal.sql = sql;
                 }
                 refusal.count += 1;
-                return Ok(nothing);
+                return Ok(None);
             }
             Err(error) => return Err(error),
         };
@@ -67,27 +65,24 @@ impl Hunter<'_> {
             if let Some(why) = checked.unknown {
                 *tally.unknown.entry(why.into()).or_default() += 1;
             }
-            return Ok(nothing);
+            return Ok(None);
+        }
+        if checked.crashed() {
+            let moment = "in the concurrent run";
+            return Err(BedError::Broke(Box::new(Broke { ground, case, checked, moment })));
         }
         let (rate, again) = confirm(&mut self.bed, &ground, &case, &checked, self.oracles)?;
         let Some(checked) = again else {
-            // A server that died is a finding even if it does not die again.
-            if checked.violates("crash").is_none() {
-                tally.not_confirmed += 1;
-                return Ok(nothing);
-            }
-            let cause = self.cause(&ground, plan, &case, &checked, rate)?;
-            let found = self.evidence(plan, &case, &case, checked, cause, rate, None);
-            return Ok(self.report(found, tally));
+            tally.not_confirmed += 1;
+            return Ok(None);
         };
         let cause = self.cause(&ground, plan, &case, &checked, rate)?;
         if let Some(level) = cause.bug_at
             && let Some(found) = self.at_stronger_level(plan, level, rate)?
         {
-            return Ok(self.report(found, tally));
+            return Ok(Some(found));
         }
-        let found = self.settled(plan, case, checked, cause, rate)?;
-        Ok(self.report(found, tally))
+        self.settled(plan, case, checked, cause, rate).map(Some)
     }
 
     /// The same case at a level whose promise it breaks, if it is a bug there.
@@ -101,7 +96,8 @@ impl Hunter<'_> {
         plan.level = Some(level);
         plan.transactions.iter_mut().for_each(|t| t.level = None);
         let (ground, case) = (Ground::of(&plan), plan.to_case());
-        let checked = check(&mut self.bed, &ground, &case, self.oracles)?;
+        let moment = "at a stronger level";
+        let checked = check_unbroken(&mut self.bed, &ground, &case, self.oracles, moment)?;
         if !checked.violated() {
             return Ok(None);
         }
@@ -124,7 +120,7 @@ impl Hunter<'_> {
     }
 
     /// Reduces what is worth it and puts the evidence together.
-    fn settled(
+    pub(crate) fn settled(
         &mut self,
         plan: &Plan,
         case: Case,
@@ -180,7 +176,7 @@ impl Hunter<'_> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn evidence(
+    pub(crate) fn evidence(
         &self,
         plan: &Plan,
         original: &Case,
@@ -228,8 +224,7 @@ impl Hunter<'_> {
         self.known.iter().filter(fits).map(|k| k.id.clone()).collect()
     }
 
-    fn report(&self, evidence: Evidence, tally: &mut Tally) -> Examined {
-        let finding = &evidence.finding;
+    pub(crate) fn count(&self, finding: &Finding, tally: &mut Tally) {
         let label = finding.cause.label;
         tally.violations.add(label);
         let level = finding.level.map_or("default", Level::name);
@@ -243,7 +238,6 @@ impl Hunter<'_> {
         if label != Label::Documented {
             tally.signatures.insert(finding.signature.clone());
         }
-        Examined { evidence: Some(Box::new(evidence)) }
     }
 }
 

@@ -17,6 +17,7 @@ pub mod cause;
 pub mod check;
 mod claim;
 pub mod confirm;
+pub mod crash;
 pub mod explain;
 mod files;
 pub mod finding;

@@ -6,7 +6,7 @@
 
 use crate::bed::{Bed, BedError, Ground};
 use crate::cause::{self, Label};
-use crate::check::{Checked, Violation, check};
+use crate::check::{Checked, Violation, check_any, check_unbroken};
 use crate::confirm::{Rate, same_violation};
 use isolde_core::generate::Plan;
 use isolde_core::oracle::Oracle;
@@ -86,7 +86,12 @@ impl Search<'_, '_> {
     fn fails(&mut self, plan: &Plan) -> Result<Option<Checked>, BedError> {
         self.trials += 1;
         let (ground, case) = (Ground::of(plan), plan.to_case());
-        let checked = match check(self.bed, &ground, &case, self.goal.oracles) {
+        let oracles = self.goal.oracles;
+        let outcome = match self.goal.violations.iter().any(|v| v.oracle == "crash") {
+            true => check_any(self.bed, &ground, &case, oracles),
+            false => check_unbroken(self.bed, &ground, &case, oracles, "in a smaller case"),
+        };
+        let checked = match outcome {
             Ok(checked) => checked,
             // A schema that lacks what something needs is no smaller case.
             Err(BedError::Ground { .. }) => return Ok(None),

@@ -14,6 +14,9 @@ use isolde_core::value::{Row, compare_rows, rows_without, same_multiset};
 use isolde_core::{Case, History};
 use std::cmp::Ordering;
 
+/// When it was, if the engine breaks.
+const ALONE: &str = "in a run of one transaction alone";
+
 type Tables = Vec<Vec<Row>>;
 
 /// What a transaction took away and what it added, by table.
@@ -35,7 +38,7 @@ pub fn explains(
     let run = Concurrent::new(case, concurrent, false);
     let mut nothing = case.clone();
     nothing.steps.clear();
-    let first = rows_of(&bed.run(&Ground::of(plan), &nothing)?);
+    let first = rows_of(&bed.run_unbroken(&Ground::of(plan), &nothing, ALONE)?);
     for at_begin in [true, false] {
         if predicted(bed, plan, &run, &first, at_begin)?
             .is_some_and(|rows| same_tables(&rows, &rows_of(concurrent)))
@@ -78,7 +81,7 @@ fn alone(
 ) -> Result<Option<Change>, BedError> {
     let Some(from) = plan.with_rows(&snapshot) else { return Ok(None) };
     let replay = serial_transactions(run, &[transaction], false);
-    let history = bed.run(&Ground::of(&from), &replay.case)?;
+    let history = bed.run_unbroken(&Ground::of(&from), &replay.case, ALONE)?;
     if unknown_serial(&history).is_some() || !write_differences(run, &replay, &history).is_empty() {
         return Ok(None);
     }

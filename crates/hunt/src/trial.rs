@@ -72,27 +72,31 @@ pub fn run(
         let examined = match hunter.examine(&plan, &mut tally) {
             Ok(examined) => examined,
             Err(BedError::Ground { .. }) => continue,
-            Err(BedError::Run(error)) => return Err(error.into()),
+            Err(error) => return Err(error.into()),
         };
-        let Some(evidence) = examined.evidence else { continue };
-        let finding = &evidence.finding;
-        if finding.cause.label == Label::Documented {
-            continue;
-        }
-        let without = check(&mut sound, &Ground::of(&plan), &evidence.original, trial.oracles);
-        if !without.is_ok_and(|checked| checked.consistent()) {
-            continue;
-        }
-        for oracle in trial.oracles {
-            let reported = finding.oracles.iter().any(|o| o == oracle.name());
-            if reported && sightings.iter().all(|s| s.oracle != oracle.name()) {
-                sightings.push(Sighting {
-                    oracle: oracle.name(),
-                    label: finding.cause.label,
-                    cases: number + 1,
-                    seconds: began.elapsed().as_secs_f64(),
-                });
+        for evidence in &examined.evidence {
+            let finding = &evidence.finding;
+            if finding.cause.label == Label::Documented {
+                continue;
             }
+            let without = check(&mut sound, &Ground::of(&plan), &evidence.original, trial.oracles);
+            if !without.is_ok_and(|checked| checked.consistent()) {
+                continue;
+            }
+            for oracle in trial.oracles {
+                let reported = finding.oracles.iter().any(|o| o == oracle.name());
+                if reported && sightings.iter().all(|s| s.oracle != oracle.name()) {
+                    sightings.push(Sighting {
+                        oracle: oracle.name(),
+                        label: finding.cause.label,
+                        cases: number + 1,
+                        seconds: began.elapsed().as_secs_f64(),
+                    });
+                }
+            }
+        }
+        if let Some(error) = examined.ended {
+            return Err(error.into());
         }
         if sightings.len() == trial.oracles.len() {
             break;

@@ -350,9 +350,13 @@ fn show(context: &Context<'_>, played: &Played) {
             let text = format!("  {}: unknown: {why}", level_name(history));
             console.print(&console.paint(Style::Doubt, &text));
         }
-        if let Some(log) = &history.server_log {
+        if let Some(death) = &history.death {
+            console.print(&format!("  {}: {death}", level_name(history)));
+            let log = death.log.as_deref().unwrap_or_default();
             let lines: Vec<&str> = log.lines().rev().take(12).collect();
-            console.print(&format!("  {}: the server died; its log ends:", level_name(history)));
+            if !lines.is_empty() {
+                console.print("  its log ends:");
+            }
             for line in lines.into_iter().rev() {
                 console.print(&console.paint(Style::Dim, &format!("    {line}")));
             }

@@ -93,5 +93,6 @@ fn failure(error: BedError) -> Failure {
         BedError::Ground { .. } => {
             Failure::new(ExitCode::BadInput, format!("the setup failed: {error}"))
         }
+        BedError::Broke(_) => Failure::new(ExitCode::Violation, error.to_string()),
     }
 }

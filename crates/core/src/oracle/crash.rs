@@ -1,9 +1,9 @@
-//! A server that dies, a driver that aborts, an engine that reports that it
-//! is broken inside: a finding whatever the level.
+//! A server that dies or hangs, a driver that aborts, an engine that reports
+//! that it is broken inside: a finding whatever the level.
 
 use super::{CANCELLED, Concurrent, Difference, Oracle, Replay, Verdict};
-use crate::History;
 use crate::history::{ErrorClass, Event, What};
+use crate::{Case, History};
 
 pub struct Crash;
 
@@ -13,7 +13,7 @@ impl Oracle for Crash {
     }
 
     fn about(&self) -> &'static str {
-        "the engine neither dies nor reports an internal error"
+        "the engine neither dies nor hangs nor reports an internal error"
     }
 
     fn replays(&self, _: &Concurrent<'_>) -> Vec<Replay> {
@@ -21,25 +21,7 @@ impl Oracle for Crash {
     }
 
     fn judge(&self, run: &Concurrent<'_>, _: &[Replay], _: &[&History]) -> Verdict {
-        let broken: Vec<Difference> = run
-            .history
-            .events
-            .iter()
-            .filter_map(|event| {
-                let error = event.what.error()?;
-                // TiDB ends the connection of a statement that is told to end.
-                let ours = |e: &Event| e.step == event.step && e.what == What::Cancelled;
-                if run.history.events.iter().any(ours) {
-                    return None;
-                }
-                let bad = matches!(error.class, ErrorClass::Lost | ErrorClass::Internal);
-                bad.then(|| Difference::Broken {
-                    label: event.step.map_or("?".into(), |s| run.case.label(s)),
-                    sql: event.step.map_or_else(String::new, |s| run.case.steps[s].sql.clone()),
-                    error: error.to_string(),
-                })
-            })
-            .collect();
+        let broken = broken(run.case, run.history);
         if !broken.is_empty() {
             Verdict::Violated(broken)
         } else if run.history.was_cancelled() {
@@ -48,4 +30,29 @@ impl Oracle for Crash {
             Verdict::Consistent
         }
     }
+}
+
+/// What broke in a run, serial or not: the server, a session, the inside of
+/// the engine.
+pub fn broken(case: &Case, history: &History) -> Vec<Difference> {
+    let death = history.death.iter().map(|death| Difference::Broken {
+        label: "the run".into(),
+        sql: String::new(),
+        error: death.to_string(),
+    });
+    let sessions = history.events.iter().filter_map(|event| {
+        let error = event.what.error()?;
+        // TiDB ends the connection of a statement that is told to end.
+        let ours = |e: &Event| e.step == event.step && e.what == What::Cancelled;
+        if history.events.iter().any(ours) {
+            return None;
+        }
+        let bad = matches!(error.class, ErrorClass::Lost | ErrorClass::Internal);
+        bad.then(|| Difference::Broken {
+            label: event.step.map_or("?".into(), |s| case.label(s)),
+            sql: event.step.map_or_else(String::new, |s| case.steps[s].sql.clone()),
+            error: error.to_string(),
+        })
+    });
+    death.chain(sessions).collect()
 }

@@ -20,6 +20,7 @@ mod wss;
 
 pub use compare::{Difference, differences, writes as write_differences};
 pub use counterfactual::{at_level, in_transactions, with_locking_reads};
+pub use crash::broken;
 pub use executed::{Executed, executed};
 pub use serial::{Replay, Serial, other_orders, serial_statements, serial_transactions};
 
@@ -104,7 +105,9 @@ impl<'a> Concurrent<'a> {
     /// to a transaction, or what the rows are, is not known. The words are the
     /// same for all such runs, so that they can be counted.
     pub fn unknown(&self) -> Option<&'static str> {
-        if self.history.was_cancelled() {
+        if let Some(death) = &self.history.death {
+            Some(death.how.name())
+        } else if self.history.was_cancelled() {
             Some(CANCELLED)
         } else if self.executed.iter().any(Executed::is_unknown) {
             Some("how a transaction ended is not known")

@@ -29,7 +29,7 @@ fn history_of(case: &Case, finals: &[i64], reply: impl Fn(&str) -> What) -> Hist
             rows: finals.iter().map(|v| vec![Value::Int(*v)]).collect(),
             error: None,
         }],
-        server_log: None,
+        death: None,
     };
     let mut open: Vec<(String, usize)> = Vec::new();
     for (i, step) in case.steps.iter().enumerate() {

@@ -70,6 +70,10 @@ impl Engine for Faulty {
         lock(&self.world.engine).cancel(session)
     }
 
+    fn can_cancel(&self) -> bool {
+        lock(&self.world.engine).can_cancel()
+    }
+
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
         lock(&self.world.engine).control(sql)
     }
@@ -89,6 +93,14 @@ impl Engine for Faulty {
         self.info = told(engine.info(), &self.world.planted);
         self.profile = engine.profile().clone();
         Ok(())
+    }
+
+    fn server_ended(&mut self) -> Option<String> {
+        lock(&self.world.engine).server_ended()
+    }
+
+    fn is_users(&self) -> bool {
+        lock(&self.world.engine).is_users()
     }
 
     fn client(&self) -> Option<ClientInfo> {

@@ -1,6 +1,6 @@
 //! Starts private PostgreSQL servers of any version.
 
-use super::{CONTROL_LIMIT, Place};
+use super::Place;
 use crate::engine::*;
 use crate::install::{Cache, Install};
 use crate::pg_wire::PgSession;
@@ -71,7 +71,7 @@ pub(super) fn start(
         let door = first.connect("postgres", profile);
         let mut door = door.or_else(|e| place.connect("postgres", profile).map_err(|_| e))?;
         check_ours(server, &mut door)?;
-        run_to_end(&mut door, "create database isolde", CONTROL_LIMIT)?;
+        run_to_end(&mut door, "create database isolde", WORK_LIMIT)?;
         set_password(&mut door, &password, scram)?;
         let control = place.connect("isolde", profile)?;
         Ok((place, control))
@@ -95,7 +95,7 @@ fn first_password(data: &Path) -> EngineResult<Secret> {
 }
 
 fn check_ours(server: &PrivateServer, door: &mut PgSession) -> EngineResult<()> {
-    let shown = run_to_end(door, "show data_directory", CONTROL_LIMIT)?;
+    let shown = run_to_end(door, "show data_directory", ANSWER_LIMIT)?;
     let data = Value::Text(server.data.display().to_string());
     let ours = matches!(&shown, Outcome::Rows { rows, .. }
         if rows.first().and_then(|r| r.first()) == Some(&data));
@@ -113,7 +113,7 @@ fn check_ours(server: &PrivateServer, door: &mut PgSession) -> EngineResult<()> 
 fn set_password(door: &mut PgSession, password: &Secret, scram: bool) -> EngineResult<()> {
     let rounds = if scram { "set scram_iterations = 1; " } else { "" };
     let sql = format!("{rounds}alter role isolde password '{}'", password.reveal());
-    match run_to_end(door, &sql, CONTROL_LIMIT)? {
+    match run_to_end(door, &sql, ANSWER_LIMIT)? {
         Outcome::Error(error) => {
             Err(EngineError::Unreachable(format!("cannot set a password: {error}")))
         }

@@ -1,8 +1,8 @@
 //! Where specs run on PostgreSQL: an empty database for each, on a server
 //! that behaves as PostgreSQL's own test driver would find it.
 
-use super::{CONTROL_LIMIT, Postgres, ask_text};
-use crate::engine::{Engine, EngineError, EngineResult, Outcome, run_to_end};
+use super::{Postgres, ask_text};
+use crate::engine::{ANSWER_LIMIT, Engine, EngineError, EngineResult, Outcome, run_to_end};
 use crate::spec::{PgLinks, session_settings};
 use std::time::{Duration, Instant};
 
@@ -73,7 +73,7 @@ impl Postgres {
                 let left = "select 'rollback prepared ' || quote_literal(gid) \
                             from pg_prepared_xacts where database = current_database()";
                 while let Ok(rollback) = ask_text(&mut door, left) {
-                    if let Outcome::Error(_) = run_to_end(&mut door, &rollback, CONTROL_LIMIT)? {
+                    if let Outcome::Error(_) = run_to_end(&mut door, &rollback, ANSWER_LIMIT)? {
                         break;
                     }
                 }

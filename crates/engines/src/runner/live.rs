@@ -2,7 +2,7 @@
 //! stands.
 
 use super::Run;
-use crate::engine::{Outcome, Reply, Session, TxStatus};
+use crate::engine::{ANSWER_LIMIT, Outcome, Reply, Session, TxStatus};
 use isolde_core::Level;
 use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Transaction, TxEnd, What};
 use isolde_core::profile::{Ddl, Waiting};
@@ -27,7 +27,8 @@ pub struct InFlight {
     pub since: Instant,
     /// Set when the server first said that it waits; orders the waiters.
     pub waiting: Option<usize>,
-    pub cancelled: bool,
+    /// When the runner first told it to end.
+    pub cancelled: Option<Instant>,
 }
 
 pub struct Live {
@@ -64,7 +65,7 @@ impl Live {
             sql: sql.into(),
             since: Instant::now(),
             waiting: None,
-            cancelled: false,
+            cancelled: None,
         });
         self.session.start(sql);
     }
@@ -89,10 +90,19 @@ struct Did<'a> {
 impl Run<'_> {
     /// A statement of the runner's own, which nobody can block.
     pub(super) fn run_quietly(&mut self, who: usize, sql: &str) -> Option<Reply> {
-        let limit = self.limits.statement;
+        if self.history.death.is_some() {
+            return None;
+        }
         let session = &mut self.lives[who].session;
         session.start(sql);
-        session.reply(limit)
+        let reply = session.reply(self.limits.statement.max(ANSWER_LIMIT));
+        if reply.is_none()
+            && let Err(error) = self.engine.control("select 1")
+        {
+            // Any other error than its end leaves this session lost, as it is.
+            let _ = self.fall(error);
+        }
+        reply
     }
 
     /// Rolls the session's transaction back and records why.
@@ -102,7 +112,9 @@ impl Run<'_> {
             TxState::Failed(t) => (t, true),
             _ => return Ok(()),
         };
-        self.event(who, None, What::RolledBackByRunner { why: why.into() });
+        if self.history.death.is_none() {
+            self.event(who, None, What::RolledBackByRunner { why: why.into() });
+        }
         let reply = self.run_quietly(who, "rollback");
         let lost = reply.as_ref().is_none_or(
             |r| matches!(&r.outcome, Outcome::Error(e) if e.effect == ErrorEffect::Lost),
@@ -129,10 +141,11 @@ impl Run<'_> {
         // SQLite works inside of the call: its limit is ours, and nobody else's.
         let by_limit = self.engine.profile().waiting == Waiting::Retry
             && reply.error().is_some_and(|e| e.class == ErrorClass::Cancelled);
-        if in_flight.cancelled || by_limit {
+        let cancelled = in_flight.cancelled.is_some();
+        if cancelled || by_limit {
             self.event(who, step, What::Cancelled);
         }
-        if let (true, Outcome::Error(error)) = (in_flight.cancelled, &mut reply.outcome)
+        if let (true, Outcome::Error(error)) = (cancelled, &mut reply.outcome)
             && error.effect != ErrorEffect::Lost
         {
             error.class = ErrorClass::Cancelled;
@@ -346,10 +359,15 @@ impl Run<'_> {
     pub(crate) fn cancel(&mut self, who: usize) -> Result<(), super::RunError> {
         let live = &mut self.lives[who];
         if let Some(in_flight) = &mut live.in_flight {
-            in_flight.cancelled = true;
+            let first = *in_flight.cancelled.get_or_insert_with(Instant::now);
             in_flight.since = Instant::now();
+            if first.elapsed() > self.limits.cancel {
+                return self.does_not_end(who);
+            }
         }
-        self.engine.cancel(live.session.id())?;
+        if let Err(error) = self.engine.cancel(live.session.id()) {
+            return self.fall(error);
+        }
         // The answer to a cancelled statement may take its time.
         std::thread::sleep(Duration::from_millis(1));
         Ok(())

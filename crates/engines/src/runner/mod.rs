@@ -14,17 +14,20 @@
 //! What it does not do: it judges nothing. Errors of the server are outcomes
 //! in the history; only a target that cannot be used at all is an `Err`.
 
+mod death;
 pub(crate) mod live;
 mod settle;
 
-use crate::engine::{Engine, EngineError, Outcome, Session};
-use isolde_core::history::{DbError, ErrorClass, Event, FinalRows, History, SentStep, TxEnd, What};
+use crate::engine::{ANSWER_LIMIT, Engine, EngineError, Outcome, Session};
+use isolde_core::history::{DbError, Event, FinalRows, History, SentStep, TxEnd, What};
 use isolde_core::profile::Waiting;
 use isolde_core::sql::{self, Kind};
 use isolde_core::value::compare_rows;
 use isolde_core::{Case, Level};
 use live::{Live, TxState};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+pub use death::COMES_BACK;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -33,11 +36,17 @@ pub struct Limits {
     /// How long the engine may take to break a deadlock before its members
     /// count as waiting.
     pub deadlock: Duration,
+    /// How long a cancelled statement may take to end.
+    pub cancel: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { statement: Duration::from_secs(30), deadlock: Duration::from_secs(5) }
+        Limits {
+            statement: Duration::from_secs(30),
+            deadlock: Duration::from_secs(5),
+            cancel: Duration::from_secs(10),
+        }
     }
 }
 
@@ -51,6 +60,9 @@ pub enum RunError {
     NoSuchLevel { engine: String, level: Level, known: String },
     #[error("{engine} refused to set the level {level}: {error}")]
     Level { engine: String, level: Level, error: DbError },
+    /// The server fell and could not be brought back.
+    #[error("the server did not come back: {0}")]
+    NotBack(EngineError),
     #[error("stopped")]
     Interrupted,
 }
@@ -66,6 +78,8 @@ pub struct Runner {
     pub limits: Limits,
     /// Asked between statements; true ends the run.
     pub interrupted: fn() -> bool,
+    /// A user's server that is gone is not waited for beyond this.
+    pub deadline: Option<Instant>,
     /// How long each wait took from sending the statement to knowing it.
     pub wait_detection: Vec<Duration>,
     /// How long statements that do not wait usually take.
@@ -74,6 +88,8 @@ pub struct Runner {
     /// Runs the setups; a connection of its own, so that what a setup leaves
     /// behind touches neither the control connection nor the case's sessions.
     preparer: Option<Box<dyn Session>>,
+    /// The server is gone and has not been brought back.
+    down: bool,
 }
 
 impl Runner {
@@ -82,10 +98,12 @@ impl Runner {
             engine,
             limits: Limits::default(),
             interrupted: || false,
+            deadline: None,
             wait_detection: Vec::new(),
             typical_reply: Duration::from_micros(150),
             pool: Vec::new(),
             preparer: None,
+            down: false,
         }
     }
 
@@ -99,21 +117,25 @@ impl Runner {
 
     /// Empties the database, whatever the last run left of it.
     pub fn clear(&mut self) -> Result<(), RunError> {
-        match self.engine.clear() {
-            Err(EngineError::Lost(_)) => {
-                // The last run took the server with it, unseen.
-                self.pool.clear();
-                self.preparer = None;
-                self.engine.revive()?;
-                Ok(self.engine.clear()?)
-            }
-            cleared => Ok(cleared?),
+        self.bring_back()?;
+        if let Err(error) = self.engine.clear() {
+            // It went down between two runs, by nothing that either of them did.
+            self.death_by(error.into())?;
+            self.bring_back()?;
+            self.engine.clear()?;
         }
+        Ok(())
     }
 
     /// Runs the steps on the database as it stands.
     pub fn run_steps(&mut self, case: &Case, level: Option<Level>) -> Result<History, RunError> {
-        let mut lives = self.open_sessions(case, level)?;
+        let mut lives = match self.open_sessions(case, level) {
+            Ok(lives) => lives,
+            Err(error) => {
+                let death = self.death_by(error)?;
+                return Ok(self.not_run(case, level, death));
+            }
+        };
         let mut history = empty_history(case, level);
         history.on = self.engine.info().clone();
         let mut run = Run {
@@ -134,22 +156,8 @@ impl Runner {
         self.keep_clean_sessions(lives, outcome.is_ok());
         outcome?;
         history.final_state = finals;
-        if history.lost_server() && self.server_is_gone() {
-            self.pool.clear();
-            self.preparer = None;
-            history.server_log = self.engine.log_tail();
-            self.engine.revive()?;
-        }
+        self.notice_death(&mut history);
         Ok(history)
-    }
-
-    /// A server that goes down answers some connections a little longer than
-    /// others; one look would take it for alive.
-    fn server_is_gone(&mut self) -> bool {
-        (0..5).any(|look| {
-            std::thread::sleep(Duration::from_millis(if look == 0 { 0 } else { 50 }));
-            self.engine.control("select 1").is_err()
-        })
     }
 
     /// Whether the engine has every level that a case asks for.
@@ -192,10 +200,7 @@ impl Runner {
             let outcome = crate::engine::run_to_end(session.as_mut(), &statement.sql, limit)?;
             if let Outcome::Error(error) = outcome {
                 let (line, sql) = (statement.line.0, statement.sql.clone());
-                return match error.class {
-                    ErrorClass::Lost => Err(EngineError::Lost(error.message).into()),
-                    _ => Err(RunError::Setup { line, sql, error }),
-                };
+                return Err(RunError::Setup { line, sql, error });
             }
         }
         if clean {
@@ -217,7 +222,7 @@ impl Runner {
                 None => Pooled { session: self.engine.open()?, level: None },
             };
             if pooled.level != Some(wanted) {
-                let limit = self.limits.statement;
+                let limit = self.limits.statement.max(ANSWER_LIMIT);
                 set_level(self.engine.as_ref(), pooled.session.as_mut(), wanted, limit)?;
             }
             lives.push(Live::new(name, pooled.session, wanted));
@@ -270,7 +275,7 @@ pub(crate) fn empty_history(case: &Case, level: Option<Level>) -> History {
         events: Vec::new(),
         transactions: Vec::new(),
         final_state: Vec::new(),
-        server_log: None,
+        death: None,
     }
 }
 
@@ -350,6 +355,9 @@ impl Run<'_> {
     /// One that is sent anyway leaves the session where it stands, so that
     /// what follows it is not sent unless it says so, too.
     fn reason_not_to_send(&mut self, who: usize, step: usize) -> Option<String> {
+        if let Some(death) = &self.history.death {
+            return Some(death.how.name().into());
+        }
         let kind = self.case.steps[step].kind();
         let anyway = self.case.steps[step].anyway;
         let live = &mut self.lives[who];
@@ -476,11 +484,14 @@ impl Run<'_> {
 
     /// The final rows: the case's own queries, or every table in full.
     fn read_final_state(&mut self) -> Vec<FinalRows> {
+        if self.history.death.is_some() {
+            return Vec::new();
+        }
         let queries: Vec<String> = if self.case.finals.is_empty() {
             match self.engine.tables() {
                 Ok(tables) => tables.iter().map(|t| format!("select * from {t}")).collect(),
                 Err(error) => {
-                    let error = Some(DbError::lost(error.to_string()));
+                    let error = Some(self.not_read(error));
                     let query = "(which tables there are)".to_string();
                     return vec![FinalRows { query, columns: Vec::new(), rows: Vec::new(), error }];
                 }
@@ -502,9 +513,16 @@ impl Run<'_> {
             }
             Ok(Outcome::Error(error)) => result.error = Some(error),
             Ok(Outcome::Affected(_) | Outcome::Done) => {}
-            Err(error) => result.error = Some(DbError::lost(error.to_string())),
+            Err(error) => result.error = Some(self.not_read(error)),
         }
         result
+    }
+
+    fn not_read(&mut self, error: EngineError) -> DbError {
+        let text = error.to_string();
+        // Whatever else kept them from being read is in the text.
+        let _ = self.fall(error);
+        DbError::lost(text)
     }
 
     fn event(&mut self, who: usize, step: Option<usize>, what: What) {

@@ -8,8 +8,8 @@
 //! just released cannot leave a stale "waiting" behind.
 
 use super::{Run, RunError};
-use crate::engine::{EngineError, Outcome, Reply, SessionId, TxStatus, WaitState};
-use isolde_core::history::{DbError, ErrorClass, What};
+use crate::engine::{ANSWER_LIMIT, Outcome, Reply, SessionId, WaitState};
+use isolde_core::history::{ErrorClass, What};
 use isolde_core::profile::Waiting;
 use isolde_core::sql::{self, Kind};
 use std::time::{Duration, Instant};
@@ -25,15 +25,13 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 /// Where the view names no holders: how long the server gets to break a
 /// deadlock that cannot be seen. It looks for one as soon as a wait begins.
 const UNSEEN_DEADLOCK: Duration = Duration::from_millis(10);
-/// How long a cancelled statement may take to end.
-const CANCEL_LIMIT: Duration = Duration::from_secs(10);
 /// Without any lock view, a statement that takes longer counts as waiting.
 const BLIND_PATIENCE: Duration = Duration::from_millis(500);
 /// A wait that the server reports but the session does not confirm (some
 /// waits have no such signal) counts after this long.
 const UNCONFIRMED: Duration = Duration::from_millis(200);
 
-struct Finished {
+pub(super) struct Finished {
     who: usize,
     reply: Reply,
     wait_order: Option<usize>,
@@ -104,12 +102,12 @@ impl Run<'_> {
         }
     }
 
-    fn accept(&mut self, who: usize, reply: Reply, finished: &mut Vec<Finished>) {
+    pub(super) fn accept(&mut self, who: usize, reply: Reply, finished: &mut Vec<Finished>) {
         let wait_order = self.lives[who].wait_order();
         finished.push(Finished { who, reply, wait_order });
     }
 
-    fn outstanding(&self, finished: &[Finished]) -> Vec<usize> {
+    pub(super) fn outstanding(&self, finished: &[Finished]) -> Vec<usize> {
         (0..self.lives.len())
             .filter(|who| self.lives[*who].in_flight.is_some())
             .filter(|who| finished.iter().all(|f| f.who != *who))
@@ -142,6 +140,9 @@ impl Run<'_> {
                 return Ok(());
             }
             let states = self.ask(&out)?;
+            if self.bury(finished) {
+                return Ok(());
+            }
             if self.collect_replies(finished, Duration::ZERO) {
                 pause = FIRST_PAUSE;
                 // Only a reply changes who waits for whom. "Free" alone does
@@ -171,7 +172,10 @@ impl Run<'_> {
                 pause = FIRST_PAUSE;
             } else {
                 unconfirmed_since = None;
-                self.cancel_overdue(&out, &states, finished)?;
+                self.cancel_overdue(&out, &states)?;
+                if self.bury(finished) {
+                    return Ok(());
+                }
                 if self.patience.is_some_and(|p| began.elapsed() >= p) {
                     // Those that wait are known even if others still work.
                     self.mark_waiting(&out, &states);
@@ -213,13 +217,10 @@ impl Run<'_> {
         let ids = self.ids(out);
         match self.engine.waiting(&ids) {
             Ok(states) => Ok(states),
-            // A dead server shows in the sessions' own replies, which is the
-            // outcome to record; give them a moment to notice.
-            Err(EngineError::Lost(_)) => {
-                std::thread::sleep(Duration::from_millis(5));
+            Err(error) => {
+                self.fall(error)?;
                 Ok(vec![WaitState::Free; out.len()])
             }
-            Err(error) => Err(error.into()),
         }
     }
 
@@ -246,26 +247,22 @@ impl Run<'_> {
         }
     }
 
-    /// Ends statements that work (or wait for strangers) for too long; a
-    /// session that does not even react to that is given up.
-    fn cancel_overdue(
-        &mut self,
-        out: &[usize],
-        states: &[WaitState],
-        finished: &mut Vec<Finished>,
-    ) -> Result<(), RunError> {
+    /// Ends statements that work (or wait for strangers) for too long; where
+    /// one does not even react to that, the server hangs.
+    fn cancel_overdue(&mut self, out: &[usize], states: &[WaitState]) -> Result<(), RunError> {
+        let limit = match self.engine.can_cancel() {
+            true => self.limits.statement,
+            false => self.limits.statement.max(ANSWER_LIMIT),
+        };
         for (who, state) in out.iter().zip(states) {
             if *state != WaitState::Free {
                 continue;
             }
             let Some(in_flight) = &self.lives[*who].in_flight else { continue };
-            let late = in_flight.since.elapsed();
-            if in_flight.cancelled && late > CANCEL_LIMIT {
-                let error = DbError::lost("it was cancelled and did not answer: given up");
-                let reply = Reply::new(Outcome::Error(error), Some(TxStatus::Idle));
-                self.accept(*who, reply, finished);
-            } else if !in_flight.cancelled && late > self.limits.statement {
-                self.cancel(*who)?;
+            match in_flight.cancelled {
+                Some(first) if first.elapsed() > self.limits.cancel => self.does_not_end(*who)?,
+                None if in_flight.since.elapsed() > limit => self.cancel(*who)?,
+                _ => {}
             }
         }
         if (self.interrupted)() {
@@ -313,25 +310,20 @@ impl Run<'_> {
 
     fn await_reply(&mut self, who: usize, finished: &mut Vec<Finished>) -> Result<(), RunError> {
         let began = Instant::now();
-        let mut overdue = false;
         loop {
+            if self.bury(finished) {
+                return Ok(());
+            }
             if let Some(reply) = self.lives[who].session.reply(Duration::from_millis(50)) {
                 self.accept(who, reply, finished);
                 return Ok(());
-            }
-            if (self.interrupted)() {
-                return Err(RunError::Interrupted);
             }
             // A retry must come to its end, or it would be sent twice.
             let fresh = self.lives[who].wait_order().is_none();
             if fresh && self.patience.is_some_and(|p| began.elapsed() >= p) {
                 return Ok(());
             }
-            let since = self.lives[who].in_flight.as_ref().map(|f| f.since.elapsed());
-            if !overdue && since.is_some_and(|s| s > self.limits.statement) {
-                overdue = true;
-                self.cancel(who)?;
-            }
+            self.cancel_overdue(&[who], &[WaitState::Free])?;
         }
     }
 

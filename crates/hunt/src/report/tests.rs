@@ -244,7 +244,9 @@ fn what_comes_from_outside_stays_text_wherever_it_stands() {
     }
     evidence.concurrent.final_state[0].query = EVIL.into();
     evidence.concurrent.final_state[0].rows = vec![vec![Value::Text(EVIL.into())]];
-    evidence.concurrent.server_log = Some(EVIL.into());
+    let (how, why) = (isolde_core::history::Fall::Died, EVIL.to_string());
+    evidence.concurrent.death =
+        Some(isolde_core::history::Death { how, why, log: Some(EVIL.into()) });
     evidence.serial = vec![("serial-tx".into(), evidence.concurrent.clone())];
     let finding = &mut evidence.finding;
     (finding.title, finding.target, finding.case) = (EVIL.into(), EVIL.into(), EVIL.into());

@@ -61,6 +61,13 @@ fn tell_news(context: &Context<'_>, watch: &Watch, told: &mut BTreeSet<String>) 
         let mut news = watch.news.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         std::mem::take(&mut *news)
     };
+    let notices = std::mem::take(
+        &mut *watch.notices.lock().unwrap_or_else(std::sync::PoisonError::into_inner),
+    );
+    for notice in notices {
+        context.console.end_progress();
+        context.console.note(&notice);
+    }
     for finding in news {
         if !told.insert(finding.signature.clone()) {
             continue;

@@ -1,0 +1,107 @@
+//! What becomes of a case in which the engine breaks: the server dies or
+//! hangs, a session is lost, an error says that something is wrong inside.
+//!
+//! Each time is a finding, with the case that was running. A crash that does
+//! not happen again may have nothing to do with the case, so the case is then
+//! looked at once more: what else there is to find in it does not depend on
+//! when somebody stopped the server.
+
+use crate::bed::{BedError, Broke};
+use crate::cause::{Cause, Label};
+use crate::confirm::{Rate, confirm};
+use crate::finding::Evidence;
+use crate::hunter::Hunter;
+use crate::tally::Tally;
+use isolde_core::generate::Plan;
+use isolde_core::history::Fall;
+
+/// How often a case is looked at that the engine never lives through.
+const LOOKS: usize = 3;
+
+/// What came of a case.
+pub struct Examined {
+    /// A violation that was confirmed, and what broke.
+    pub evidence: Vec<Evidence>,
+    /// Why nothing more can be run; the evidence was there before.
+    pub ended: Option<BedError>,
+}
+
+impl Hunter<'_> {
+    /// Runs a case with all checks. What happened is counted in `tally`.
+    pub fn examine(&mut self, plan: &Plan, tally: &mut Tally) -> Result<Examined, BedError> {
+        let before = tally.clone();
+        let mut evidence: Vec<Evidence> = Vec::new();
+        let mut ended = None;
+        for look in 1..=LOOKS {
+            *tally = before.clone();
+            match self.attempt(plan, tally) {
+                Ok(found) => {
+                    evidence.extend(found);
+                    break;
+                }
+                Err(BedError::Broke(broke)) => {
+                    let (mut crash, again, error) = self.crash(plan, *broke);
+                    if !evidence.is_empty() {
+                        crash.finding.id = format!("{}-{look}", crash.finding.id);
+                    }
+                    evidence.push(crash);
+                    ended = error;
+                    if again || ended.is_some() || (self.stop)() {
+                        break;
+                    }
+                }
+                Err(error) if evidence.is_empty() => return Err(error),
+                Err(error) => {
+                    ended = Some(error);
+                    break;
+                }
+            }
+        }
+        if evidence.iter().any(|e| e.finding.oracles == ["crash"]) {
+            // It may have broken before the attempt could count it.
+            tally.cases = before.cases + 1;
+        }
+        for found in &evidence {
+            self.count(&found.finding, tally);
+        }
+        Ok(Examined { evidence, ended })
+    }
+
+    /// The finding, whether it happened again, and what kept it from being
+    /// tried.
+    fn crash(&mut self, plan: &Plan, broke: Broke) -> (Evidence, bool, Option<BedError>) {
+        let original = plan.to_case();
+        let cause = broke_because(&broke);
+        let once = Rate { seen: 1, runs: 1 };
+        let alone = |hunter: &Self, broke: Broke, rate: Rate| {
+            let cause = broke_because(&broke);
+            let Broke { case, checked, .. } = broke;
+            let mut evidence = hunter.evidence(plan, &original, &case, checked, cause, rate, None);
+            evidence.finding.id = format!("{:08}-crash", plan.number);
+            evidence
+        };
+        if (self.stop)() {
+            return (alone(self, broke, once), false, None);
+        }
+        let Broke { ground, case, checked, .. } = &broke;
+        let (rate, again) = match confirm(&mut self.bed, ground, case, checked, self.oracles) {
+            Ok(confirmed) => confirmed,
+            Err(error) => return (alone(self, broke, once), false, Some(error)),
+        };
+        let Some(again) = again else { return (alone(self, broke, rate), false, None) };
+        let hangs = again.concurrent.death.as_ref().is_some_and(|d| d.how == Fall::Hangs);
+        // Each trial of a hang takes as long as a hang takes to be seen.
+        if *case != original || hangs {
+            return (alone(self, Broke { checked: again, ..broke }, rate), true, None);
+        }
+        match self.settled(plan, original.clone(), again, cause, rate) {
+            Ok(evidence) => (evidence, true, None),
+            Err(error) => (alone(self, broke, rate), true, Some(error)),
+        }
+    }
+}
+
+fn broke_because(broke: &Broke) -> Cause {
+    let text = "the engine died, hangs, or reported that it is broken inside";
+    Cause::new(Label::Bug, vec![text.into(), format!("it happened {}", broke.moment)])
+}
