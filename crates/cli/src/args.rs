@@ -2,26 +2,36 @@
 
 use crate::exit_code;
 use crate::hunt_args::{FaultsArgs, HuntArgs};
+use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Parser)]
-#[command(name = "isolde", version, about = "The isolation detective: finds out whether a database keeps its transaction promises.", after_help = exit_code::TABLE, disable_help_subcommand = true)]
+#[command(name = "isolde", version, about = "The isolation detective: finds out whether a database keeps its transaction promises.", after_help = exit_code::TABLE)]
 pub struct Args {
     /// Print results only: no progress, no legend.
-    #[arg(long, short, global = true, env = "ISOLDE_QUIET")]
+    #[arg(long, short, global = true, env = "ISOLDE_QUIET", help_heading = EVERYWHERE,
+          value_parser = FalseyValueParser::new())]
     pub quiet: bool,
 
     /// Print JSON instead of text.
-    #[arg(long, global = true, env = "ISOLDE_JSON")]
+    #[arg(long, global = true, env = "ISOLDE_JSON", help_heading = EVERYWHERE,
+          value_parser = FalseyValueParser::new())]
     pub json: bool,
-
-    /// Start servers in containers of the official images.
-    #[arg(long, global = true, value_name = "RUNTIME", env = "ISOLDE_VIA")]
-    pub via: Option<Via>,
 
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// Where the options of every command stand: below a command's own.
+const EVERYWHERE: &str = "Options of every command";
+
+/// For the commands that start servers.
+#[derive(clap::Args)]
+pub struct Starting {
+    /// Start servers in containers of the official images.
+    #[arg(long, value_name = "RUNTIME", env = "ISOLDE_VIA")]
+    pub via: Option<Via>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -44,8 +54,11 @@ pub enum ConvertTo {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum ConvertFrom {
+    /// Isolde's case format.
     Case,
+    /// PostgreSQL's isolation spec.
     Spec,
+    /// A mysqltest script.
     Mtr,
     /// Lines such as `conn_0> SQL;`.
     Replbug,
@@ -92,6 +105,8 @@ pub enum Command {
         /// Only these levels (RU, RC, RR, SI, SER or their names).
         #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
         level: Vec<String>,
+        #[command(flatten)]
+        starting: Starting,
     },
     /// Run case files and show what happened, step by step and level by level.
     ///
@@ -113,6 +128,8 @@ pub enum Command {
         /// Write a Markdown report here as well.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        starting: Starting,
     },
     /// Run the library of known bugs and compare with what is recorded.
     ///
@@ -142,6 +159,8 @@ pub enum Command {
         /// The library; without it ./cases, else the one in this program.
         #[arg(long, value_name = "DIR")]
         cases: Option<PathBuf>,
+        #[command(flatten)]
+        starting: Starting,
     },
     /// List the library of known bugs and where each shows.
     List {
@@ -193,6 +212,7 @@ pub enum Command {
     /// Prints what isolationtester prints, or compares it with expected files.
     #[command(after_help = TARGETS)]
     Spec {
+        /// The specs.
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
         /// Where to run them.
@@ -201,6 +221,8 @@ pub enum Command {
         /// Compare with NAME.out, NAME_1.out, … in this directory.
         #[arg(long, value_name = "DIR")]
         expected: Option<PathBuf>,
+        #[command(flatten)]
+        starting: Starting,
     },
     /// Turn a case, spec or script into another format.
     Convert {
@@ -228,11 +250,14 @@ pub enum Command {
     /// Start a private server, say how to reach it, and remove it at the end.
     #[command(after_help = TARGETS)]
     Server {
+        /// What to start.
         #[arg(value_name = "TARGET")]
         target: String,
         /// Run this first: a script of SQL, or the setup of a case file.
         #[arg(long, value_name = "FILE")]
         setup: Option<PathBuf>,
+        #[command(flatten)]
+        starting: Starting,
     },
     /// Clients of one private server, side by side in tmux.
     #[command(after_help = TARGETS)]
@@ -240,19 +265,25 @@ pub enum Command {
         /// How many clients.
         #[arg(value_name = "N", value_parser = clap::value_parser!(u16).range(1..=16))]
         clients: u16,
+        /// What to start.
         #[arg(value_name = "TARGET")]
         target: String,
         /// Run this first: a script of SQL, or the setup of a case file.
         #[arg(long, value_name = "FILE")]
         setup: Option<PathBuf>,
+        #[command(flatten)]
+        starting: Starting,
     },
     /// Type statements into several sessions and watch who waits for whom.
     ///
     /// Reads commands from stdin when that is no terminal.
     #[command(after_help = TARGETS)]
     Repl {
+        /// What to start.
         #[arg(value_name = "TARGET", default_value = "sqlite")]
         target: String,
+        #[command(flatten)]
+        starting: Starting,
     },
     /// Check that a driver program follows the protocol.
     DriverCheck {
@@ -261,5 +292,62 @@ pub enum Command {
         command: Vec<String>,
     },
     /// Print completions for a shell.
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+impl Command {
+    /// How servers are to be started; none for commands that start none.
+    pub fn starting(&self) -> Option<&Starting> {
+        match self {
+            Command::Hunt(hunt) => Some(&hunt.starting),
+            Command::Faults(faults) => Some(&faults.starting),
+            Command::Matrix { starting, .. }
+            | Command::Replay { starting, .. }
+            | Command::Test { starting, .. }
+            | Command::Spec { starting, .. }
+            | Command::Server { starting, .. }
+            | Command::Shell { starting, .. }
+            | Command::Repl { starting, .. } => Some(starting),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_argument_of_every_command_is_described() {
+        let mut whole = Args::command();
+        whole.build();
+        for command in whole.get_subcommands() {
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            // The list below `help` is clap's own.
+            for argument in command.get_arguments().filter(|_| command.get_name() != "help") {
+                let (command, name) = (command.get_name(), argument.get_id());
+                assert!(argument.get_help().is_some(), "isolde {command}: {name}");
+                let values = argument.get_possible_values();
+                let described = |v: &clap::builder::PossibleValue| v.get_help().is_some();
+                let some = values.iter().any(described);
+                assert!(!some || values.iter().all(described), "isolde {command}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_starts_servers_says_how_and_nothing_else_does() {
+        let mut whole = Args::command();
+        whole.build();
+        let has = |c: &&clap::Command| c.get_arguments().any(|a| a.get_id() == "via");
+        let with: Vec<&str> =
+            whole.get_subcommands().filter(has).map(clap::Command::get_name).collect();
+        let starting =
+            ["hunt", "faults", "matrix", "replay", "test", "spec", "server", "shell", "repl"];
+        assert_eq!(with, starting);
+    }
 }

@@ -1,7 +1,9 @@
 //! What people see: colours where they help, progress on long work, nothing
 //! but results on stdout, and no control character that somebody else wrote.
 
+use crate::table;
 use crate::visible::{push_visible, visible};
+use anstream::{AutoStream, ColorChoice};
 use isolde_engines::url::without_passwords;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::sync::OnceLock;
@@ -29,10 +31,11 @@ pub enum Style {
 
 impl Console {
     pub fn new(quiet: bool) -> Console {
-        let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+        // Knows NO_COLOR, CLICOLOR and terminals that have no colours.
+        let colours = AutoStream::choice(&stdout());
         Console {
             quiet,
-            colour: stdout().is_terminal() && !plain,
+            colour: colours != ColorChoice::Never,
             progress: stderr().is_terminal() && !quiet,
             lost: OnceLock::new(),
         }
@@ -126,13 +129,29 @@ impl Console {
         self.progress
     }
 
-    /// One line on the terminal that the next one replaces.
+    /// One line on the terminal that the next one replaces. It must not reach
+    /// the last column: what wraps is not replaced.
     pub fn progress(&self, text: &str) {
         if self.progress {
-            let cut: String = self.shown(text).chars().take(100).collect();
+            let text = visible(text);
+            let cut = table::cut(&text, progress_width());
             let _ = write!(stderr(), "\r\x1b[K{cut}");
             let _ = stderr().flush();
         }
+    }
+
+    /// The same of several facts, the most important first: as many as fit.
+    pub fn progress_of(&self, facts: &[String]) {
+        let width = progress_width();
+        let mut line = String::new();
+        for fact in facts {
+            let longer = if line.is_empty() { fact.clone() } else { format!("{line}, {fact}") };
+            if !line.is_empty() && table::width(&longer) > width {
+                break;
+            }
+            line = longer;
+        }
+        self.progress(&line);
     }
 
     pub fn end_progress(&self) {
@@ -154,4 +173,11 @@ impl Console {
         self.end_progress();
         let _ = writeln!(stderr(), "isolde: {}", visible(&without_passwords(text)));
     }
+}
+
+/// The columns that a line of progress may take.
+fn progress_width() -> usize {
+    const USUAL: usize = 80;
+    let screen = terminal_size::terminal_size_of(stderr()).map(|(width, _)| usize::from(width.0));
+    screen.filter(|w| *w > 0).unwrap_or(USUAL) - 1
 }

@@ -1,5 +1,6 @@
 //! The arguments of `isolde hunt` and `isolde faults`.
 
+use crate::args::Starting;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,6 +55,8 @@ pub struct HuntArgs {
     /// Writes the findings as JUnit XML as well.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub starting: Starting,
 }
 
 #[derive(Args)]
@@ -70,6 +73,7 @@ pub struct FaultsArgs {
     /// Cases to try for each fault and oracle.
     #[arg(long, value_name = "N", default_value_t = 3000)]
     pub cases: u64,
+    /// Makes the same cases again.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Levels to hunt at: `all`, or names.
@@ -78,6 +82,8 @@ pub struct FaultsArgs {
     /// Only list the faults.
     #[arg(long)]
     pub list: bool,
+    #[command(flatten)]
+    pub starting: Starting,
 }
 
 /// A number alone is seconds.

@@ -1,5 +1,7 @@
 //! Text tables with columns as wide as they must be and cells that wrap.
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 /// A cell's text and how to paint it once it is padded.
 pub type Paint<'a> = &'a dyn Fn(usize, usize, &str) -> String;
 
@@ -7,15 +9,11 @@ pub type Paint<'a> = &'a dyn Fn(usize, usize, &str) -> String;
 /// wrap at blanks. `paint` gets row, column and the padded text.
 pub fn layout(rows: &[Vec<String>], widest: usize, paint: Paint<'_>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|r| r.get(column))
-            .flat_map(|cell| wrap(cell, widest))
-            .map(|line| line.chars().count())
-            .max()
-            .unwrap_or(0)
+    let needed = |column: usize| {
+        let cells = rows.iter().filter_map(|r| r.get(column));
+        cells.flat_map(|cell| wrap(cell, widest)).map(|line| width(&line)).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let widths: Vec<usize> = (0..columns).map(needed).collect();
     let mut out = String::new();
     for (r, row) in rows.iter().enumerate() {
         let cells: Vec<Vec<String>> = row.iter().map(|cell| wrap(cell, widest)).collect();
@@ -24,7 +22,7 @@ pub fn layout(rows: &[Vec<String>], widest: usize, paint: Paint<'_>) -> String {
             let mut line = String::new();
             for (c, cell) in cells.iter().enumerate() {
                 let text = cell.get(part).map_or("", String::as_str);
-                let padding = " ".repeat(widths[c] - text.chars().count());
+                let padding = " ".repeat(widths[c] - width(text));
                 let last = c + 1 == cells.len();
                 line.push_str(&paint(r, c, text));
                 if !last {
@@ -44,10 +42,25 @@ pub fn layout_within(rows: &[Vec<String>], total: Option<usize>, paint: Paint<'_
     let plain = |_: usize, _: usize, text: &str| text.to_string();
     let fits = |widest: usize| {
         let text = layout(rows, widest, &plain);
-        total.is_none_or(|total| text.lines().all(|l| l.chars().count() <= total))
+        total.is_none_or(|total| text.lines().all(|l| width(l) <= total))
     };
     let widest = [48, 40, 34, 28, 24, 20, 17].into_iter().find(|w| fits(*w)).unwrap_or(14);
     layout(rows, widest, paint)
+}
+
+/// How many columns of a terminal a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// As much of a text as fits into so many columns.
+pub fn cut(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        taken += c.width().unwrap_or(0);
+        taken > columns
+    });
+    end.map_or(text, |(at, _)| &text[..at])
 }
 
 fn wrap(text: &str, widest: usize) -> Vec<String> {
@@ -55,7 +68,7 @@ fn wrap(text: &str, widest: usize) -> Vec<String> {
     for source in text.lines() {
         let mut line = String::new();
         for word in source.split_inclusive(' ') {
-            let fits = line.chars().count() + word.trim_end().chars().count() <= widest;
+            let fits = width(&line) + width(word.trim_end()) <= widest;
             if !fits && !line.is_empty() {
                 lines.push(line.trim_end().to_string());
                 // Continued lines hang a little, so that a cell reads as one.
@@ -82,6 +95,13 @@ mod tests {
         assert_eq!(layout_within(&rows, None, &plain).lines().count(), 1);
         let narrow = layout_within(&rows, Some(70), &plain);
         assert!(narrow.lines().all(|l| l.chars().count() <= 70), "{narrow}");
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns_and_marks_none() {
+        let rows = [vec!["日本".to_string(), "x".into()], vec!["e\u{301}abc".into(), "y".into()]];
+        assert_eq!(layout(&rows, 20, &|_, _, t| t.to_string()), "日本  x\ne\u{301}abc  y\n");
+        assert_eq!((cut("日本", 3), cut("日本", 4), cut("abc", 5)), ("日", "日本", "abc"));
     }
 
     #[test]

@@ -245,6 +245,32 @@ fn help_teaches_targets_and_exit_codes_and_completions_are_there() {
 }
 
 #[test]
+fn help_of_a_command_has_its_own_options_first() {
+    let help = stdout(&isolde(&["help", "hunt"]));
+    assert_eq!(help, stdout(&isolde(&["hunt", "--help"])));
+    let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text} in {help}"));
+    assert!(place("--junit") < place("Options of every command"), "{help}");
+    assert!(place("Options of every command") < place("--json"), "{help}");
+    let fmt = isolde(&["fmt", "--via", "podman", "x.case"]);
+    assert_eq!(fmt.status.code(), Some(2), "fmt starts no server");
+}
+
+#[test]
+fn options_of_the_environment_are_on_unless_they_say_off() {
+    for (value, on) in
+        [("1", true), ("true", true), ("yes", true), ("0", false), ("false", false), ("", false)]
+    {
+        let output = Command::new(env!("CARGO_BIN_EXE_isolde"))
+            .args(["matrix", "sqlite"])
+            .envs([("ISOLDE_JSON", value), ("ISOLDE_QUIET", value)])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{value}: {}", stderr(&output));
+        assert_eq!(stdout(&output).starts_with('{'), on, "ISOLDE_JSON={value}");
+    }
+}
+
+#[test]
 fn servers_lists_what_is_here_and_what_could_be() {
     let text = stdout(&isolde(&["servers"]));
     assert!(text.contains("sqlite") && text.contains("isolde fetch postgres@"), "{text}");

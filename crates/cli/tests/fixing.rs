@@ -1,6 +1,8 @@
 //! The loop of whoever mends an engine: a hunt names the command that plays a
 //! finding again, and that command says whether it still happens.
 
+mod terminal;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -99,9 +101,13 @@ fn after_ctrl_c_the_command_that_goes_on_is_named_and_works() {
     while !begun.exists() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let pid = i32::try_from(child.id()).unwrap();
-    // SAFETY: a signal to a child of ours.
-    unsafe { libc::kill(pid, libc::SIGINT) };
+    // A terminal and `timeout` may both send theirs: that is one request.
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGINT] {
+        let pid = i32::try_from(child.id()).unwrap();
+        // SAFETY: a signal to a child of ours.
+        unsafe { libc::kill(pid, signal) };
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130), "{}", said(&ended));
     let text = said(&ended);
@@ -111,4 +117,24 @@ fn after_ctrl_c_the_command_that_goes_on_is_named_and_works() {
     let output = isolde(&words[1..]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(said(&output).contains(": 1200 cases in"), "{}", said(&output));
+}
+
+#[test]
+fn progress_fits_the_screen_and_says_how_long_it_takes() {
+    for columns in [80, 40] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
+        command.args(["hunt", "--time", "3s", "--out"]).arg(dir.path().join("out"));
+        let mut screen = terminal::Terminal::start_with(command, columns);
+        screen.expect(" left");
+        screen.expect("report:");
+        let drawn = screen.lines_drawn();
+        let progress: Vec<&String> = drawn.iter().filter(|l| l.contains(" left")).collect();
+        assert!(!progress.is_empty(), "{drawn:?}");
+        for line in progress {
+            assert!(line.chars().count() < usize::from(columns), "{columns}: {line}");
+            assert!(line.contains(" cases, 0:0") && line.contains(" bug"), "{columns}: {line}");
+        }
+        assert_eq!(screen.ends().code(), Some(0));
+    }
 }

@@ -45,7 +45,8 @@ pub struct Context<'a> {
 }
 
 pub fn run(args: Args, console: &Console) -> Outcome {
-    let via = args.via.map(|via| match via {
+    let starting = args.command.starting();
+    let via = starting.and_then(|s| s.via).map(|via| match via {
         Via::Podman => Runtime::Podman,
         Via::Docker => Runtime::Docker,
     });
@@ -54,13 +55,13 @@ pub fn run(args: Args, console: &Console) -> Outcome {
     match args.command {
         Command::Hunt(hunt) => hunt::run(&context, &hunt),
         Command::Faults(faults) => hunt::faults::run(&context, &faults),
-        Command::Matrix { targets, explain, level } => {
+        Command::Matrix { targets, explain, level, .. } => {
             matrix::run(&context, &targets, explain.as_deref(), &level)
         }
-        Command::Replay { files, on, level, out } => {
+        Command::Replay { files, on, level, out, .. } => {
             replay::run(&context, &files, &on, &level, out.as_deref())
         }
-        Command::Test { regex, on, level, record, repeat, junit, cases } => {
+        Command::Test { regex, on, level, record, repeat, junit, cases, .. } => {
             let wish = test::Wish { on, level, record, repeat, junit };
             test::run(&context, regex.as_deref(), cases.as_deref(), &wish)
         }
@@ -70,18 +71,18 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         Command::Report { dir } => report::run(&context, &dir),
         Command::Merge { dirs, out } => merge::run(&context, &dirs, &out),
         Command::Fmt { files, check } => fmt::run(&context, &files, check),
-        Command::Spec { files, on, expected } => {
+        Command::Spec { files, on, expected, .. } => {
             spec::run(&context, &files, &on, expected.as_deref())
         }
         Command::Convert { file, to, from, permutation } => {
             convert::run(&context, &file, to, from, permutation)
         }
         Command::Servers => servers::run(&context),
-        Command::Server { target, setup } => server::run(&context, &target, setup.as_deref()),
-        Command::Shell { clients, target, setup } => {
+        Command::Server { target, setup, .. } => server::run(&context, &target, setup.as_deref()),
+        Command::Shell { clients, target, setup, .. } => {
             shell::run(&context, clients, &target, setup.as_deref())
         }
-        Command::Repl { target } => repl::run(&context, &target),
+        Command::Repl { target, .. } => repl::run(&context, &target),
         Command::Fetch { engines } => fetch::run(&context, &engines),
         Command::DriverCheck { command } => driver_check::run(&context, &command),
         Command::Completions { shell } => {

@@ -28,9 +28,14 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    pub fn start(mut command: Command) -> Terminal {
+    pub fn start(command: Command) -> Terminal {
+        Terminal::start_with(command, 150)
+    }
+
+    /// On a screen of so many columns.
+    pub fn start_with(mut command: Command, columns: u16) -> Terminal {
         let (mut master, mut slave) = (0, 0);
-        let size = libc::winsize { ws_row: 40, ws_col: 150, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = libc::winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: the two numbers have room for the descriptors, the size is
         // only read, and the other pointers may be null.
         let made = unsafe {
@@ -75,6 +80,12 @@ impl Terminal {
             }
         });
         Terminal { child, keys: master, screen, text: String::new(), seen: 0, raw: Vec::new() }
+    }
+
+    /// The texts that stood at the left of a line, one after the other.
+    pub fn lines_drawn(&self) -> Vec<String> {
+        let text = String::from_utf8_lossy(&self.raw).into_owned();
+        text.split(['\r', '\n']).map(plain).collect()
     }
 
     pub fn id(&self) -> u32 {

@@ -212,7 +212,8 @@ mod tests {
             for file in std::fs::read_dir(cases.join(group)).unwrap() {
                 let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
                 let case = case::parse(&text).unwrap();
-                if let Some(link) = case.link {
+                // What is documented names the manual.
+                if let Some(link) = case.link.filter(|l| !l.contains("/doc/")) {
                     assert_eq!(tracker(&case.id), Some(link), "{}", case.id);
                     compared += 1;
                 }

@@ -88,8 +88,10 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
     }
     show::beginning(context, &hunt, &folder);
     let watch = Watch::default();
-    let ended =
-        show::watching(context, &watch, || hunt::run(&hunt, first, &folder, earlier, &watch));
+    let cases = earlier.as_ref().map_or(0, |e| e.cases);
+    let ended = show::watching(context, &hunt, cases, &watch, || {
+        hunt::run(&hunt, first, &folder, earlier, &watch)
+    });
     Ok(finish(context, args, &folder, junit.as_ref(), ended))
 }
 

@@ -28,7 +28,7 @@ pub fn show(
     } else if let Some(finding) = first {
         let case = folder.path().join("findings").join(&finding.id).join("case.case");
         let command = format!("isolde replay {}", quoted(&case.display().to_string()));
-        vec![(command, "whether it still happens, once you have changed something".into())]
+        vec![(command, "does it still happen?".into())]
     } else {
         elsewhere(context, args)
     };

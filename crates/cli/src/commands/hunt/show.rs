@@ -28,8 +28,15 @@ pub fn beginning(context: &Context<'_>, hunt: &Hunt<'_>, folder: &Folder) {
     ));
 }
 
-/// Runs the work and shows how it goes, on a thread of its own.
-pub fn watching(context: &Context<'_>, watch: &Watch, work: impl FnOnce() -> Ended) -> Ended {
+/// Runs the work and shows how it goes, on a thread of its own. `earlier`
+/// cases were run before the hunt was resumed.
+pub fn watching(
+    context: &Context<'_>,
+    hunt: &Hunt<'_>,
+    earlier: u64,
+    watch: &Watch,
+    work: impl FnOnce() -> Ended,
+) -> Ended {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -39,11 +46,11 @@ pub fn watching(context: &Context<'_>, watch: &Watch, work: impl FnOnce() -> End
             while !done.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(100));
                 tell_news(context, watch, &mut told);
-                let line = progress_line(watch, began.elapsed());
-                context.console.progress(&line);
+                let facts = progress(hunt, watch, earlier, began.elapsed());
+                context.console.progress_of(&facts);
                 if !context.console.shows_progress() && last_line.elapsed() >= QUIET_LINE {
                     last_line = Instant::now();
-                    context.console.note(&line);
+                    context.console.note(&facts.join(", "));
                 }
             }
             context.console.end_progress();
@@ -77,21 +84,48 @@ fn tell_news(context: &Context<'_>, watch: &Watch, told: &mut BTreeSet<String>) 
     }
 }
 
-fn progress_line(watch: &Watch, elapsed: Duration) -> String {
+/// How it goes, the most important first: a narrow screen shows less.
+fn progress(hunt: &Hunt<'_>, watch: &Watch, earlier: u64, elapsed: Duration) -> Vec<String> {
     let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     let share = |part: u64, whole: u64| 100.0 * part as f64 / (whole.max(1)) as f64;
     let cases = get(&watch.cases);
-    format!(
-        // Short enough for the line that is cut at a hundred characters.
-        "{cases} cases, {:.0} a second; {:.0}% waited, {:.0}% aborted; {} bug, {} undecided, {} \
-         documented",
-        cases as f64 / elapsed.as_secs_f64().max(0.001),
-        share(get(&watch.waited), get(&watch.statements)),
-        share(get(&watch.aborted), get(&watch.transactions)),
-        get(&watch.bug),
-        get(&watch.undecided),
-        get(&watch.documented),
-    )
+    let rate = cases.saturating_sub(earlier) as f64 / elapsed.as_secs_f64().max(0.001);
+    let of_shard = hunt.cases.map(|all| all / hunt.shard.of);
+    let mut facts = vec![format!("{cases} cases")];
+    facts.extend(time_left(hunt.time, of_shard, cases, rate, elapsed).map(|t| clock(t) + " left"));
+    facts.push(format!("{} bug", get(&watch.bug)));
+    facts.push(format!("{} undecided", get(&watch.undecided)));
+    facts.push(format!("{} documented", get(&watch.documented)));
+    facts.push(format!("{rate:.0} a second"));
+    facts.push(format!("{:.0}% waited", share(get(&watch.waited), get(&watch.statements))));
+    facts.push(format!("{:.0}% aborted", share(get(&watch.aborted), get(&watch.transactions))));
+    facts
+}
+
+/// Until the time is up or the cases are done, whichever is first. None before
+/// anybody can know.
+fn time_left(
+    time: Option<Duration>,
+    all: Option<u64>,
+    cases: u64,
+    rate: f64,
+    elapsed: Duration,
+) -> Option<Duration> {
+    let by_clock = time.map(|time| time.saturating_sub(elapsed));
+    let by_cases = all
+        .filter(|_| rate > 0.0)
+        .and_then(|all| Duration::try_from_secs_f64(all.saturating_sub(cases) as f64 / rate).ok());
+    by_clock.into_iter().chain(by_cases).min()
+}
+
+/// `0:05`, `12:30`, `1:02:03`.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs_f64().ceil() as u64;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
 }
 
 pub fn ending(
@@ -171,5 +205,22 @@ fn show_findings(context: &Context<'_>, folder: &Folder, findings: &[Finding]) {
             all.len() - kinds.len(),
             place.display()
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hunt_ends_with_its_time_or_with_its_cases() {
+        let seconds = Duration::from_secs;
+        let left = |time, all| time_left(time, all, 100, 10.0, seconds(10));
+        assert_eq!(left(Some(seconds(60)), None), Some(seconds(50)));
+        assert_eq!(left(Some(seconds(5)), None), Some(Duration::ZERO));
+        assert_eq!(left(None, Some(400)), Some(seconds(30)));
+        assert_eq!(left(Some(seconds(60)), Some(400)), Some(seconds(30)));
+        assert_eq!(time_left(None, Some(400), 0, 0.0, seconds(1)), None);
+        assert_eq!(clock(seconds(5)) + " " + &clock(seconds(3723)), "0:05 1:02:03");
     }
 }
