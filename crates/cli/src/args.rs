@@ -32,6 +32,16 @@ pub struct Starting {
     /// Start servers in containers of the official images.
     #[arg(long, value_name = "RUNTIME", env = "ISOLDE_VIA")]
     pub via: Option<Via>,
+    #[command(flatten)]
+    pub login: LoggingIn,
+}
+
+/// For the commands that take the URL of a server.
+#[derive(clap::Args)]
+pub struct LoggingIn {
+    /// A file whose first line is the password for a URL that has none.
+    #[arg(long, value_name = "FILE", env = "ISOLDE_PASSWORD_FILE")]
+    pub password_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -285,6 +295,18 @@ pub enum Command {
         #[command(flatten)]
         starting: Starting,
     },
+    /// Remove the databases that killed Isoldes have left on your server.
+    ///
+    /// Each bears the mark of the process that made it. It is removed if that
+    /// process is dead; what living ones work in, what was made on another
+    /// machine, and everything else on the server is left alone.
+    Clean {
+        /// The server, such as postgres://user@host/ or mysql://user@host/.
+        #[arg(value_name = "URL")]
+        target: String,
+        #[command(flatten)]
+        login: LoggingIn,
+    },
     /// Check that a driver program follows the protocol.
     DriverCheck {
         /// The driver's command line.
@@ -299,6 +321,14 @@ pub enum Command {
 }
 
 impl Command {
+    /// How to log in to a user's server; none for commands that never do.
+    pub fn login(&self) -> Option<&LoggingIn> {
+        match self {
+            Command::Clean { login, .. } => Some(login),
+            other => other.starting().map(|starting| &starting.login),
+        }
+    }
+
     /// How servers are to be started; none for commands that start none.
     pub fn starting(&self) -> Option<&Starting> {
         match self {

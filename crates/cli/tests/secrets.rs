@@ -145,6 +145,7 @@ fn commands<'a>(url: &'a str, wrong: &'a str) -> Vec<Vec<&'a str>> {
         "test P4 --on URL --level RC --junit test.xml",
         "spec one.spec --on URL",
         "repl URL",
+        "clean URL",
         "matrix WRONG",
         "hunt WRONG --out e",
         "server WRONG",
@@ -211,6 +212,61 @@ fn the_password_of_a_url_is_in_no_output_no_file_and_no_childs_arguments() {
             for shown in [first, rest, errors] {
                 assert!(!shown.contains(&password), "{target}: {more}: {shown}");
             }
+        }
+    }
+}
+
+/// A password can come from beside the URL, in a fixed order.
+#[test]
+fn passwords_come_from_a_file_the_environment_or_the_password_file() {
+    for (target, variable) in [("postgres", "PGPASSWORD"), ("mariadb", "MYSQL_PWD")] {
+        if !private_servers().iter().any(|name| name.starts_with(target)) {
+            continue;
+        }
+        let server = Server::start(target, &[]);
+        let (right, url) = (server.text("password"), server.url_for(server.text("user")));
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+            path.to_str().unwrap().to_string()
+        };
+        let good = file("good", &format!("{right}\n"));
+        let bad = file("bad", "wrong\n");
+        let pass =
+            file("pass", &format!("# c\n127.0.0.1:{}:*:isolde:{right}\n", server.said["port"]));
+        let open = file("open", &format!("*:*:*:*:{right}\n"));
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let ends = |url: &str, options: &[&str], variables: &[(&str, &str)]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
+            command.args(["matrix", url, "-q", "--level", "RC"]).args(options);
+            for name in ["PGPASSWORD", "PGPASSFILE", "MYSQL_PWD"] {
+                command.env_remove(name);
+            }
+            command.env("HOME", folder.path()).envs(variables.iter().copied());
+            let output = command.stdin(Stdio::null()).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!said.contains(right), "{said}");
+            (output.status.code(), said)
+        };
+        let (yes, no) = (Some(0), Some(4));
+        assert_eq!(ends(&url, &[], &[]).0, no);
+        assert_eq!(ends(&url, &[], &[(variable, right)]).0, yes);
+        assert_eq!(ends(&url, &["--password-file", &good], &[]).0, yes);
+        // The file comes before the environment, the URL before both.
+        assert_eq!(ends(&url, &["--password-file", &good], &[(variable, "wrong")]).0, yes);
+        assert_eq!(ends(&url, &["--password-file", &bad], &[(variable, right)]).0, no);
+        let (said, _) = ends(&server.url(), &["--password-file", &bad], &[(variable, "wrong")]);
+        assert_eq!(said, yes);
+        assert_eq!(ends(&url, &["--password-file", "/nowhere"], &[]).0, Some(5));
+        if target == "postgres" {
+            assert_eq!(ends(&url, &[], &[("PGPASSFILE", &pass)]).0, yes);
+            assert_eq!(ends(&url, &[], &[("PGPASSFILE", &pass), (variable, "wrong")]).0, no);
+            let (code, said) = ends(&url, &[], &[("PGPASSFILE", &open)]);
+            assert!(code == no && said.contains("chmod 600"), "{said}");
+            file(".pgpass", &format!("*:*:*:*:{right}\n"));
+            assert_eq!(ends(&url, &[], &[]).0, yes);
         }
     }
 }

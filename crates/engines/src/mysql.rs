@@ -1,7 +1,10 @@
 //! MySQL, MariaDB and the servers that speak their protocol.
 
+mod door;
 mod errors;
 mod views;
+
+pub use door::{door, tidb_door};
 
 pub use errors::common_errors;
 
@@ -9,6 +12,8 @@ use crate::engine::*;
 use crate::innodb;
 use crate::mysql_servers::{self, Started};
 use crate::mysql_wire::{Login, MySqlSession};
+use crate::owner::Owner;
+use crate::password;
 use crate::secret::Secret;
 use crate::server::PrivateServer;
 use crate::target::{Named, Options, Target};
@@ -112,7 +117,7 @@ impl Place {
             host: url.host.clone(),
             port: url.port.unwrap_or(port),
             user: url.user.clone().unwrap_or_else(|| "root".into()),
-            password: url.password.clone(),
+            password: url.secret().or_else(|| password::for_mysql().password),
             tls: Tls::new(&url.tls, None)?,
         })
     }
@@ -240,7 +245,7 @@ impl MySqlEngine {
         let place = Place::from_url(url, port)?;
         let mut control = place.connect(url.database.as_deref(), &Arc::new(mysql_profile()))?;
         let flavour = flavour(&mut control, None)?;
-        let database = crate::names::fresh_database_name();
+        let database = Owner::this_process().fresh_database_name();
         let create = format!("create database {database}");
         if let Outcome::Error(error) = run_to_end(&mut control, &create, WORK_LIMIT)? {
             return Err(EngineError::Refused(format!(

@@ -1,11 +1,14 @@
 //! PostgreSQL, and what speaks its protocol.
 
+mod door;
 mod private_server;
 mod spec_place;
 
 use crate::cockroach;
 use crate::engine::*;
 use crate::install::{self, Install};
+use crate::leftovers::Door;
+use crate::owner::Owner;
 use crate::pg_wire::{Login, PgSession};
 use crate::secret::Secret;
 use crate::server::PrivateServer;
@@ -13,13 +16,14 @@ use crate::spec::PgLinks;
 use crate::target::{Named, Options, Target};
 use crate::tls::Tls;
 use crate::url::ServerUrl;
+use door::Entrance;
+pub use door::{cockroach_door, door};
 use isolde_core::history::{ErrorClass, ErrorEffect, TargetInfo};
 use isolde_core::profile::{
     Behaviour, Counterfactual, Ddl, Profile, Waiting, behaviour, promise, rule,
 };
 use isolde_core::{Anomaly, Level, Value};
 use private_server::Started;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 pub fn profile() -> Profile {
@@ -192,21 +196,9 @@ pub fn open_on_server(
     target: &str,
     flavour: Flavour,
 ) -> EngineResult<Box<dyn Engine>> {
-    let (profile, port, user, entrance) = match flavour {
-        Flavour::Postgres => (profile(), 5432, "postgres", "postgres"),
-        Flavour::Cockroach => (cockroach::profile(), 26257, "root", "defaultdb"),
-    };
-    let profile = Arc::new(profile);
-    let place = Place {
-        host: url.host.clone(),
-        port: url.port.unwrap_or(port),
-        user: url.user.clone().unwrap_or_else(|| user.into()),
-        password: url.password.clone(),
-        tls: Tls::new(&url.tls, usual_authorities())?,
-    };
-    let entrance = url.database.clone().unwrap_or_else(|| entrance.into());
-    let mut door = place.connect(&entrance, &profile)?;
-    let database = crate::names::fresh_database_name();
+    let Entrance { place, profile, database: entrance, session: mut door } =
+        Entrance::open(url, flavour)?;
+    let database = Owner::this_process().fresh_database_name();
     let create = format!("create database {database}");
     if let Outcome::Error(error) = run_to_end(&mut door, &create, WORK_LIMIT)? {
         return Err(EngineError::Refused(format!(
@@ -224,11 +216,6 @@ pub fn open_on_server(
             Err(error)
         }
     }
-}
-
-/// The file that PostgreSQL's own clients take the authorities from.
-fn usual_authorities() -> Option<PathBuf> {
-    std::env::home_dir().map(|home| home.join(".postgresql/root.crt"))
 }
 
 impl Postgres {
@@ -511,16 +498,11 @@ impl Engine for Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         let Some(entrance) = self.entrance.clone() else { return };
-        let _ = self.forget_prepared();
         let _ = self.drop_spec_database();
-        let entrance = &entrance;
-        if let Ok(mut door) = self.place.connect(entrance, &self.profile) {
-            let others = format!(
-                "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{}'",
-                self.database
-            );
-            let _ = run_to_end(&mut door, &others, ANSWER_LIMIT);
-            let _ = run_to_end(&mut door, &format!("drop database {}", self.database), WORK_LIMIT);
+        if let Ok(session) = self.place.connect(&entrance, &self.profile) {
+            let (place, profile) = (self.place.clone(), Arc::clone(&self.profile));
+            let mut door = Entrance { place, profile, database: entrance, session };
+            let _ = door.drop_database(&self.database);
         }
     }
 }

@@ -6,6 +6,8 @@ use crate::driver::DriverEngine;
 use crate::driver_command::DriverCommand;
 use crate::engine::{Engine, EngineError, EngineResult};
 use crate::install::Cache;
+use crate::leftovers::Door;
+use crate::secret::Secret;
 use crate::url::ServerUrl;
 use crate::via::Runtime;
 use crate::{cockroach, dolt, mysql, postgres, programs, sqlite, tidb};
@@ -13,6 +15,7 @@ use std::fmt;
 use std::path::Path;
 
 type Opened = EngineResult<Box<dyn Engine>>;
+type Entered = EngineResult<Box<dyn Door>>;
 
 /// An engine that can be named.
 pub struct Entry {
@@ -22,6 +25,7 @@ pub struct Entry {
     pub about: &'static str,
     open: fn(&Named, &Options) -> Opened,
     by_url: Option<fn(&ServerUrl, &str) -> Opened>,
+    door: Option<fn(&ServerUrl) -> Entered>,
 }
 
 pub static ENGINES: &[Entry] = &[
@@ -31,6 +35,7 @@ pub static ENGINES: &[Entry] = &[
         about: "in process, always there",
         open: open_sqlite,
         by_url: None,
+        door: None,
     },
     Entry {
         name: "postgres",
@@ -38,6 +43,7 @@ pub static ENGINES: &[Entry] = &[
         about: "private server",
         open: postgres::open_private,
         by_url: Some(postgres::open_url),
+        door: Some(postgres::door),
     },
     Entry {
         name: "mariadb",
@@ -45,6 +51,7 @@ pub static ENGINES: &[Entry] = &[
         about: "private server",
         open: mysql::open_mariadb,
         by_url: Some(mysql::open_url),
+        door: Some(mysql::door),
     },
     Entry {
         name: "mysql",
@@ -52,6 +59,7 @@ pub static ENGINES: &[Entry] = &[
         about: "private server",
         open: mysql::open_mysql,
         by_url: Some(mysql::open_url),
+        door: Some(mysql::door),
     },
     Entry {
         name: "tidb",
@@ -59,6 +67,7 @@ pub static ENGINES: &[Entry] = &[
         about: "private server, embedded store",
         open: tidb::open_private,
         by_url: Some(tidb::open_url),
+        door: Some(mysql::tidb_door),
     },
     Entry {
         name: "dolt",
@@ -66,6 +75,7 @@ pub static ENGINES: &[Entry] = &[
         about: "private server",
         open: dolt::open_private,
         by_url: Some(dolt::open_url),
+        door: Some(mysql::door),
     },
     Entry {
         name: "cockroach",
@@ -73,6 +83,7 @@ pub static ENGINES: &[Entry] = &[
         about: "through its URL; profile untested",
         open: cockroach::no_private_server,
         by_url: Some(cockroach::open_url),
+        door: Some(postgres::cockroach_door),
     },
     Entry {
         name: "turso",
@@ -80,6 +91,7 @@ pub static ENGINES: &[Entry] = &[
         about: "driver in a process of its own",
         open: programs::open_turso,
         by_url: None,
+        door: None,
     },
     Entry {
         name: "duckdb",
@@ -87,6 +99,7 @@ pub static ENGINES: &[Entry] = &[
         about: "driver in a process of its own",
         open: programs::open_duckdb,
         by_url: None,
+        door: None,
     },
 ];
 
@@ -234,6 +247,27 @@ impl Target {
 }
 
 impl Target {
+    /// The same server, with a password that was named beside its URL. One in
+    /// the URL itself comes first.
+    pub fn with_password(self, password: Secret) -> Target {
+        match self {
+            Target::Url(url) => Target::Url(ServerUrl { password_aside: Some(password), ..url }),
+            other => other,
+        }
+    }
+
+    /// A way into the server behind a URL, to what Isolde has left there.
+    pub fn door(&self) -> Entered {
+        let door = match self {
+            Target::Url(url) => {
+                let entry = ENGINES.iter().find(|e| e.name == url.scheme);
+                entry.and_then(|e| e.door).map(|door| door(url))
+            }
+            _ => None,
+        };
+        door.unwrap_or_else(|| Err(EngineError::Refused(format!("{self} is no URL of a server"))))
+    }
+
     /// Connects to the server behind a URL, under the name that reports show.
     pub fn open_as(&self, name: &str) -> EngineResult<Box<dyn Engine>> {
         let Target::Url(url) = self else {

@@ -11,6 +11,8 @@ pub struct ServerUrl {
     pub scheme: String,
     pub user: Option<String>,
     pub password: Option<Secret>,
+    /// What the user has named beside the URL, and is no part of it.
+    pub password_aside: Option<Secret>,
     pub host: String,
     pub port: Option<u16>,
     /// The database to log in to; Isolde works in one of its own.
@@ -46,7 +48,13 @@ impl ServerUrl {
         let (host, port) = host_and_port(place)?;
         let database = some_text(path.trim_end_matches('/'))?;
         let tls = url_parameters::parse(&scheme, parameters, percent_decode)?;
-        Ok(ServerUrl { scheme, user, password, host, port, database, tls })
+        let password_aside = None;
+        Ok(ServerUrl { scheme, user, password, password_aside, host, port, database, tls })
+    }
+
+    /// The password that was named for it, if any was.
+    pub fn secret(&self) -> Option<Secret> {
+        self.password.clone().or_else(|| self.password_aside.clone())
     }
 }
 

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 const FINDINGS: &str = "findings.jsonl";
 const DOCUMENTED: &str = "documented.jsonl";
+const OWNER: &str = "owner";
 /// Larger files are not read: Isolde writes none of that size.
 const LARGEST_FILE: u64 = 1 << 30;
 
@@ -96,6 +97,20 @@ impl Folder {
     pub fn announce(&self, worker: usize, text: &str) -> Done<()> {
         let file = self.path.join("current").join(format!("worker-{worker}.case"));
         at(&file, fs::write(&file, text))
+    }
+
+    /// Who hunts here, by the mark in the names of its databases: what it
+    /// leaves on a server when it is killed is found again by that.
+    pub fn set_owner(&self, owner: &str) -> Done<()> {
+        let current = self.path.join("current");
+        at(&current, fs::create_dir_all(&current))?;
+        let file = current.join(OWNER);
+        at(&file, fs::write(&file, owner))
+    }
+
+    /// The owner of a hunt that has not come to its end.
+    pub fn owner(&self) -> Option<String> {
+        fs::read_to_string(self.path.join("current").join(OWNER)).ok()
     }
 
     pub fn forget_current(&self) {

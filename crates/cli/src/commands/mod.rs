@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod clean;
 mod convert;
 mod driver_check;
 mod fetch;
@@ -29,7 +30,9 @@ use clap::CommandFactory;
 use isolde_core::{Level, case};
 use isolde_engines::engine::Engine;
 use isolde_engines::install::Cache;
+use isolde_engines::password;
 use isolde_engines::runner::Runner;
+use isolde_engines::secret::Secret;
 use isolde_engines::target::{Options, Target};
 use isolde_engines::via::Runtime;
 use std::io::Read;
@@ -42,6 +45,8 @@ pub struct Context<'a> {
     pub console: &'a Console,
     pub json: bool,
     pub options: Options,
+    /// For the servers of the user that are named by a URL without one.
+    pub password: Option<Secret>,
 }
 
 pub fn run(args: Args, console: &Console) -> Outcome {
@@ -51,7 +56,10 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         Via::Docker => Runtime::Docker,
     });
     let options = Options { cache: Cache::open(), via };
-    let context = Context { console, json: args.json, options };
+    let password = args.command.login().and_then(|login| login.password_file.as_deref());
+    let password = password.map(password::from_file).transpose();
+    let password = password.map_err(|e| Failure::new(ExitCode::BadInput, e))?;
+    let context = Context { console, json: args.json, options, password };
     match args.command {
         Command::Hunt(hunt) => hunt::run(&context, &hunt),
         Command::Faults(faults) => hunt::faults::run(&context, &faults),
@@ -70,6 +78,7 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         }
         Command::Report { dir } => report::run(&context, &dir),
         Command::Merge { dirs, out } => merge::run(&context, &dirs, &out),
+        Command::Clean { target, .. } => clean::run(&context, &target),
         Command::Fmt { files, check } => fmt::run(&context, &files, check),
         Command::Spec { files, on, expected, .. } => {
             spec::run(&context, &files, &on, expected.as_deref())
@@ -97,7 +106,11 @@ pub fn run(args: Args, console: &Console) -> Outcome {
 
 impl Context<'_> {
     pub fn parse_target(&self, text: &str) -> Result<Target, Failure> {
-        Target::parse(text).map_err(|e| Failure::new(ExitCode::Usage, e))
+        let target = Target::parse(text).map_err(|e| Failure::new(ExitCode::Usage, e))?;
+        Ok(match &self.password {
+            Some(password) => target.with_password(password.clone()),
+            None => target,
+        })
     }
 
     /// Starts or connects to a target, ready to run cases.

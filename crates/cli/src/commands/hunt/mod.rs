@@ -15,6 +15,8 @@ use isolde_core::oracle::{self, ORACLES, Oracle};
 use isolde_core::{Level, Profile};
 use isolde_engines::engine::{Engine, EngineResult};
 use isolde_engines::fault::{self, Planted};
+use isolde_engines::leftovers;
+use isolde_engines::owner::Owner;
 use isolde_engines::target::Target;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::hunt::{self, Ended, Hunt, HuntError, Watch};
@@ -68,6 +70,10 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
         options: options_of(args),
     };
     let (folder, earlier) = open_folder(args, &identity)?;
+    if matches!(target, Target::Url(_)) {
+        remove_leftovers(context, &target, &folder);
+        folder.set_owner(&Owner::this_process().to_string())?;
+    }
     let known = known_bugs();
     let time = args.time.or(if args.cases.is_none() { Some(DEFAULT_TIME) } else { None });
     let hunt = Hunt {
@@ -169,6 +175,30 @@ fn open_folder(args: &HuntArgs, identity: &Identity) -> Result<(Folder, Option<S
         return Ok((folder, Some(earlier)));
     }
     Ok((Folder::create(&args.out)?, None))
+}
+
+/// The databases that this hunt has left on a user's server when it was
+/// killed. What goes wrong with it is no reason not to hunt.
+fn remove_leftovers(context: &Context<'_>, target: &Target, folder: &Folder) {
+    let Some(owner) = folder.owner().and_then(|text| Owner::parse(&text)) else { return };
+    let cleaned = target.door().and_then(|mut door| leftovers::clean(door.as_mut(), Some(&owner)));
+    let console = context.console;
+    match cleaned {
+        Ok(found) => {
+            for name in &found.removed {
+                console.note(&format!("removed {name}, which the killed hunt had left"));
+            }
+            for name in &found.elsewhere {
+                console.note(&format!(
+                    "{name} was made on another machine: `isolde clean {target}` there removes it"
+                ));
+            }
+            for (name, why) in &found.stuck {
+                console.note(&format!("{name} of the killed hunt stays: {why}"));
+            }
+        }
+        Err(error) => console.note(&format!("databases of the killed hunt may be left: {error}")),
+    }
 }
 
 fn chosen_oracles(names: &[String]) -> Result<Vec<&'static dyn Oracle>, Failure> {
