@@ -7,40 +7,40 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub struct HuntArgs {
-    /// What to hunt on.
-    #[arg(value_name = "TARGET", default_value = "sqlite")]
-    pub target: String,
+    /// What to hunt on; without it sqlite.
+    #[arg(value_name = "TARGET")]
+    pub target: Option<String>,
     /// Which oracles judge: tx-wss, stmt-wss, serial-reads, crash. Without it all.
     #[arg(long, value_name = "ORACLE", value_delimiter = ',')]
     pub oracle: Vec<String>,
-    /// Levels to hunt at: `all`, or names. Each case draws one of them.
-    #[arg(long, value_name = "LEVEL", value_delimiter = ',', default_value = "all")]
+    /// Levels to hunt at: `all`, or names. Each case draws one of them. Without it all.
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     pub level: Vec<String>,
     /// Makes the same cases again; without it a new one, which is printed.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Ends after case number N - 1.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub cases: Option<u64>,
     /// Ends after this long: 20s, 10m, 1h30m. Without it and --cases 20 s.
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub time: Option<Duration>,
-    /// Workers, each with a server (or a database on yours) of its own.
-    #[arg(short = 'j', long = "jobs", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub jobs: u16,
+    /// Workers, each with a server (or a database on yours) of its own. Without it 1.
+    #[arg(short = 'j', long = "jobs", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub jobs: Option<u16>,
     /// Plants a fault between Isolde and the engine; see `isolde faults`.
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
-    /// How often the fault strikes where it could, from 0 to 1.
-    #[arg(long, value_name = "RATE", default_value_t = 0.1, value_parser = parse_rate)]
-    pub fault_rate: f64,
+    /// How often the fault strikes where it could, from 0 to 1. Without it 0.1.
+    #[arg(long, value_name = "RATE", requires = "fault", value_parser = parse_rate)]
+    pub fault_rate: Option<f64>,
     /// Where findings are written, while they are found.
     #[arg(long, value_name = "DIR", default_value = "isolde.out")]
     pub out: PathBuf,
-    /// Takes part K of N of the same cases; see `isolde merge`.
-    #[arg(long, value_name = "K/N", default_value = "1/1", value_parser = isolde_hunt::summary::Shard::parse)]
-    pub shard: isolde_hunt::summary::Shard,
-    /// Goes on with the hunt in --out that was ended or killed.
+    /// Takes part K of N of the same cases, which a --seed makes; see `isolde merge`.
+    #[arg(long, value_name = "K/N", value_parser = isolde_hunt::summary::Shard::parse)]
+    pub shard: Option<isolde_hunt::summary::Shard>,
+    /// Goes on with the hunt in --out that was ended or killed. Its hunt.json knows the rest.
     #[arg(long)]
     pub resume: bool,
     /// Documented violations are findings, too.
@@ -71,7 +71,7 @@ pub struct FaultsArgs {
     #[arg(long, value_name = "RATE", default_value_t = 0.1, value_parser = parse_rate)]
     pub fault_rate: f64,
     /// Cases to try for each fault and oracle.
-    #[arg(long, value_name = "N", default_value_t = 3000)]
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..))]
     pub cases: u64,
     /// Makes the same cases again.
     #[arg(long, value_name = "N", default_value_t = 1)]

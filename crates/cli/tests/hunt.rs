@@ -157,14 +157,55 @@ fn a_killed_hunt_resumes_and_finds_what_an_undisturbed_one_finds() {
     });
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut args = FAULT.to_vec();
-    args.push("--resume");
-    let output = hunt(&killed, &args);
+    for (args, said) in [
+        (["--seed", "8"], "seed differs: 7 there, 8 here"),
+        (["--cases", "241"], "cases differs: 240 there, 241 here"),
+        (["--shard", "1/2"], "shard differs: 1/1 there, 1/2 here"),
+        (["--oracle", "crash"], "oracles differs"),
+        (["--fault", "update-twice"], "fault differs: statement-dropped there"),
+    ] {
+        let other = hunt(&killed, &[&args[..], &["--resume"]].concat());
+        assert_eq!(other.status.code(), Some(5), "{args:?}");
+        assert!(text(&other.stderr).contains(said), "{}", text(&other.stderr));
+    }
+    // Everything is in hunt.json.
+    let output = hunt(&killed, &["--resume"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert_eq!(essence(&whole), essence(&killed));
-    let other = hunt(&killed, &["--seed", "8", "--cases", "240", "--resume"]);
-    assert_eq!(other.status.code(), Some(5));
-    assert!(text(&other.stderr).contains("seed differs"), "{}", text(&other.stderr));
+}
+
+#[test]
+fn a_resumed_hunt_has_the_rest_of_its_time_and_more_if_it_is_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    assert_eq!(hunt(&out, &["--seed", "3", "--time", "1s", "-j", "2"]).status.code(), Some(0));
+    let before = summary(&out);
+    let over = hunt(&out, &["--resume"]);
+    assert_eq!(over.status.code(), Some(2));
+    assert!(text(&over.stderr).contains("has had its 1s"), "{}", text(&over.stderr));
+    let more = hunt(&out, &["--resume", "--time", "1s"]);
+    assert_eq!(more.status.code(), Some(0), "{}", text(&more.stderr));
+    let after = summary(&out);
+    assert!(after.seconds > before.seconds && after.progress.blocks != before.progress.blocks);
+    assert_eq!((after.identity, after.asked.jobs), (before.identity, 2));
+}
+
+#[test]
+fn a_planted_fault_is_said_wherever_its_findings_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, junit) = (dir.path().join("out"), dir.path().join("junit.xml"));
+    let args = ["--seed", "7", "--cases", "30", "--fault", "statement-dropped", "--fault-rate=1"];
+    let output = hunt(&out, &[&args[..], &["--junit", junit.to_str().unwrap()]].concat());
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let first = said.lines().next().unwrap();
+    assert!(first.contains("with the planted fault statement-dropped"), "{first}");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    let head = &page[page.find("<header>").unwrap()..page.find("</header>").unwrap()];
+    assert!(head.contains("A fault was planted: <code>statement-dropped</code>"), "{head}");
+    let xml = std::fs::read_to_string(junit).unwrap();
+    let suite = xml.lines().find(|l| l.contains("<testsuite ")).unwrap();
+    assert!(suite.contains("planted fault statement-dropped"), "{suite}");
 }
 
 #[test]
@@ -232,11 +273,17 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
         (["--shard", "5/4"], "1/4"),
         (["--time", "soon"], "10m"),
         (["--fault-rate", "2"], "from 0 to 1"),
+        (["--shard", "1/4"], "--seed"),
+        (["--cases", "0"], "0 is not in 1.."),
+        (["--time", "0s"], "nothing can be found"),
+        (["--fault", "weaker-level"], "cannot be planted in sqlite"),
+        (["--fault", "stale-read"], "cannot be planted in sqlite"),
     ] {
         let output = hunt(dir.path(), &args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(text(&output.stderr).contains(said), "{args:?}: {}", text(&output.stderr));
     }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing was begun");
     let nothing = hunt(&dir.path().join("nothing"), &["--resume"]);
     assert_eq!(nothing.status.code(), Some(5));
     assert!(text(&nothing.stderr).contains("there is no such folder"));

@@ -62,7 +62,7 @@ impl Hunter<'_> {
             tally.cases = before.cases + 1;
         }
         for found in &evidence {
-            self.count(&found.finding, tally);
+            tally.count_finding(&found.finding);
         }
         Ok(Examined { evidence, ended })
     }

@@ -41,6 +41,9 @@ pub struct Reduction {
     pub statements_before: usize,
     pub statements_after: usize,
     pub trials: u32,
+    /// The hunt ended before the search did: a smaller case may do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
 }
 
 /// Everything that goes into a finding's folder.

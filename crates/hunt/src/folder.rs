@@ -130,6 +130,12 @@ impl Folder {
     pub fn write(&self, evidence: &Evidence) -> Done<()> {
         let finding = &evidence.finding;
         let folder = self.path.join("findings").join(&finding.id);
+        // Of an earlier run of the same case.
+        if let Err(error) = fs::remove_dir_all(&folder)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return at(&folder, Err(error));
+        }
         at(&folder, fs::create_dir_all(&folder))?;
         let put = |name: &str, text: &str| {
             let file = folder.join(name);
@@ -245,20 +251,18 @@ impl Folder {
         at(&file, files::replace(&file, lines.as_bytes()))
     }
 
-    /// Takes away what was found in cases that will be run again.
-    pub fn keep_only(&self, keep: &dyn Fn(u64) -> bool) -> Done<()> {
+    /// Takes the lines away of what was found in cases that will be run again,
+    /// and gives those that are findings. Their folders stay.
+    pub fn keep_only(&self, keep: &dyn Fn(u64) -> bool) -> Done<Vec<Finding>> {
         let split = |all: Vec<Finding>| -> (Vec<Finding>, Vec<Finding>) {
             all.into_iter().partition(|f| keep(f.case_number))
         };
-        let (kept, gone) = split(self.read_findings()?);
+        let (kept, aside) = split(self.read_findings()?);
         self.replace_lines(FINDINGS, &kept)?;
-        // The list may come from elsewhere; an id may not lead elsewhere.
-        for finding in gone.iter().filter(|f| is_folder_name(&f.id)) {
-            let _ = fs::remove_dir_all(self.path.join("findings").join(&finding.id));
-        }
         self.replace_lines(DOCUMENTED, &split(self.read_documented()?).0)?;
         let current = self.path.join("current");
-        at(&current, fs::create_dir_all(&current))
+        at(&current, fs::create_dir_all(&current))?;
+        Ok(aside)
     }
 }
 
@@ -344,10 +348,6 @@ mod tests {
         assert_eq!(numbers(&folder), [3, 7, 12], "its line is still there");
         let list = folder.path().join(FINDINGS);
         let text = fs::read_to_string(&list).unwrap();
-        fs::create_dir(folder.path().join("precious")).unwrap();
-        fs::write(&list, text.replacen("000003", "../precious", 1)).unwrap();
-        folder.keep_only(&|_| false).unwrap();
-        assert!(folder.path().join("precious").is_dir() && !inner("000007").exists());
         fs::write(&list, "{}\n".to_string() + &text[text.find('\n').unwrap() + 1..]).unwrap();
         let said = folder.read_findings().unwrap_err().to_string();
         assert!(said.contains("line 1") && said.contains("no folder"), "{said}");

@@ -10,7 +10,8 @@ use crate::finding::Finding;
 use crate::folder::{Folder, FolderError};
 use crate::hunter::Hunter;
 use crate::known::Known;
-use crate::summary::{Identity, Progress, Shard, Summary};
+use crate::resume::Earlier;
+use crate::summary::{Asked, Identity, Progress, Shard, Summary};
 use crate::tally::Tally;
 use isolde_core::case;
 use isolde_core::generate::{CASES_PER_BLOCK, Generator};
@@ -25,6 +26,10 @@ use std::time::{Duration, Instant};
 /// Trials of one reduction at most.
 const TRIALS: u32 = 400;
 
+/// When the time of a hunt is over no case is begun, but what was found is
+/// reduced to its end, for this long at most.
+const TIME_TO_REDUCE: Duration = Duration::from_secs(60);
+
 pub struct Hunt<'a> {
     pub identity: Identity,
     pub generator: &'a Generator,
@@ -35,6 +40,8 @@ pub struct Hunt<'a> {
     pub cases: Option<u64>,
     pub time: Option<Duration>,
     pub workers: usize,
+    /// What is written down of that, for a resumed hunt.
+    pub asked: Asked,
     /// Documented violations are findings, too.
     pub all: bool,
     /// An engine for a worker; the first is already open.
@@ -99,7 +106,13 @@ impl From<BedError> for HuntError {
 struct Shared {
     next: u64,
     progress: Progress,
+    /// Of the blocks that are done.
     tally: Tally,
+    /// Of the others, as far as they have come.
+    unfinished: BTreeMap<u64, Tally>,
+    /// Findings of an earlier part of the hunt in cases that were not yet run
+    /// again.
+    aside: BTreeMap<u64, Vec<Finding>>,
     failure: Option<HuntError>,
 }
 
@@ -125,15 +138,30 @@ pub fn run(
     hunt: &Hunt<'_>,
     first: Box<dyn Engine>,
     folder: &Folder,
-    earlier: Option<Summary>,
+    earlier: Option<Earlier>,
     watch: &Watch,
 ) -> Ended {
-    let (tally, progress, seconds) = match &earlier {
-        Some(summary) => (summary.tally(), summary.progress.clone(), summary.seconds),
-        None => Default::default(),
+    let seconds = earlier.as_ref().map_or(0.0, |e| e.summary.seconds);
+    let shared = match earlier {
+        Some(earlier) => Shared {
+            next: 0,
+            tally: earlier.counted(),
+            unfinished: earlier.counted_aside(),
+            progress: Progress { done: None, ..earlier.summary.progress },
+            aside: earlier.aside,
+            failure: None,
+        },
+        None => Shared {
+            next: 0,
+            progress: Progress::default(),
+            tally: Tally::default(),
+            unfinished: BTreeMap::new(),
+            aside: BTreeMap::new(),
+            failure: None,
+        },
     };
-    watch.count(&Tally::default(), &tally);
-    let shared = Mutex::new(Shared { next: 0, progress, tally, failure: None });
+    watch.count(&Tally::default(), &shared.tally);
+    let shared = Mutex::new(shared);
     let ctx = Ctx {
         hunt,
         folder,
@@ -157,6 +185,9 @@ pub fn run(
         }
         ctx.work(0, first);
     });
+    if let Err(error) = ctx.keep_aside() {
+        ctx.fail(error);
+    }
     let saved = ctx.save(&ctx.lock());
     if let Err(error) = saved {
         ctx.fail(error);
@@ -174,9 +205,22 @@ impl Ctx<'_> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// No further case is begun.
     fn stopped(&self) -> bool {
-        let over = self.hunt.time.is_some_and(|time| self.began.elapsed() >= time);
-        over || self.ended.load(Ordering::Relaxed) || (self.hunt.interrupted)()
+        self.over(Duration::ZERO) || self.hurried()
+    }
+
+    /// No further trial of a reduction is begun.
+    fn must_end(&self) -> bool {
+        self.over(TIME_TO_REDUCE) || self.hurried()
+    }
+
+    fn over(&self, more: Duration) -> bool {
+        self.hunt.time.is_some_and(|time| self.began.elapsed() >= time.saturating_add(more))
+    }
+
+    fn hurried(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) || (self.hunt.interrupted)()
     }
 
     fn fail(&self, error: HuntError) {
@@ -190,7 +234,7 @@ impl Ctx<'_> {
         let mut runner = Runner::new(engine);
         runner.interrupted = self.hunt.interrupted;
         runner.deadline = self.hunt.time.map(|time| self.began + time);
-        let stop = || self.stopped();
+        let stop = || self.must_end();
         let mut bed = Bed::new(runner);
         bed.heeds_errors = self.hunt.oracles.iter().any(|o| o.name() == "crash");
         bed.notices = Notices::clone(&self.watch.notices);
@@ -203,15 +247,15 @@ impl Ctx<'_> {
             trials: TRIALS,
             seen: BTreeMap::new(),
         };
-        while let Some((block, skip)) = self.take_block() {
-            if let Err(error) = self.hunt_block(worker, &mut hunter, block, skip) {
+        while let Some(block) = self.take_block() {
+            if let Err(error) = self.hunt_block(worker, &mut hunter, block) {
                 return self.fail(error);
             }
         }
     }
 
-    /// The next block that is not done, with how many of its cases are.
-    fn take_block(&self) -> Option<(u64, u64)> {
+    /// The next block that is not done.
+    fn take_block(&self) -> Option<u64> {
         let mut shared = self.lock();
         let block = shared.progress.open_from(shared.next, self.hunt.shard);
         let beyond = self.hunt.cases.is_some_and(|cases| block * CASES_PER_BLOCK >= cases);
@@ -219,7 +263,7 @@ impl Ctx<'_> {
             return None;
         }
         shared.next = block + 1;
-        Some((block, shared.progress.partial.get(&block).copied().unwrap_or(0)))
+        Some(block)
     }
 
     fn hunt_block(
@@ -227,50 +271,63 @@ impl Ctx<'_> {
         worker: usize,
         hunter: &mut Hunter<'_>,
         block: u64,
-        skip: u64,
     ) -> Result<(), HuntError> {
         let first = block * CASES_PER_BLOCK;
         let last = self.hunt.cases.unwrap_or(u64::MAX).min(first + CASES_PER_BLOCK);
         let mut tally = Tally::default();
         hunter.seen.clear();
-        let mut done = skip;
-        for number in first + skip..last {
+        for number in first..last {
             if self.stopped() {
-                break;
+                return self.break_off(block, tally);
             }
             let before = tally.clone();
             let ended = match self.hunt_case(worker, hunter, number, &mut tally) {
                 Ok(ended) => ended,
                 Err(error) => {
-                    self.finish_block(block, done, false, &before)?;
+                    self.break_off(block, before)?;
                     return Err(error);
                 }
             };
-            done += 1;
             self.watch.count(&before, &tally);
             if let Some(error) = ended {
-                self.finish_block(block, done, first + done >= last, &tally)?;
+                self.break_off(block, tally)?;
                 return Err(error);
             }
+            // What is in the folder is counted there, too, should this be the
+            // last that is heard of the hunt.
+            if tally.violations != before.violations {
+                let mut shared = self.lock();
+                shared.unfinished.insert(block, tally.clone());
+                self.save(&shared)?;
+            }
         }
-        self.finish_block(block, done, first + done >= last, &tally)
+        let mut shared = self.lock();
+        shared.unfinished.remove(&block);
+        shared.tally.merge(&tally);
+        shared.progress.finish(block);
+        self.save(&shared)
     }
 
-    fn finish_block(
-        &self,
-        block: u64,
-        done: u64,
-        whole: bool,
-        tally: &Tally,
-    ) -> Result<(), HuntError> {
+    /// A block that will be run again, should the hunt be resumed.
+    fn break_off(&self, block: u64, tally: Tally) -> Result<(), HuntError> {
         let mut shared = self.lock();
-        shared.tally.merge(tally);
-        if whole {
-            shared.progress.finish(block);
-        } else if done > 0 {
-            shared.progress.partial.insert(block, done);
+        shared.unfinished.insert(block, tally);
+        self.save(&shared)
+    }
+
+    /// What was found before in cases that this part of the hunt did not
+    /// come to is still found.
+    fn keep_aside(&self) -> Result<(), HuntError> {
+        let mut shared = self.lock();
+        let aside = std::mem::take(&mut shared.aside);
+        for finding in aside.values().flatten() {
+            self.folder.note_finding(finding)?;
+            // A block that was not begun again has it counted.
+            let block = finding.case_number / CASES_PER_BLOCK;
+            if block < shared.next {
+                shared.unfinished.entry(block).or_default().count_finding(finding);
+            }
         }
-        self.save(&shared)?;
         Ok(())
     }
 
@@ -284,52 +341,43 @@ impl Ctx<'_> {
         let plan = hunter.generator.plan(number);
         self.folder.announce(worker, &case::format(&plan.to_case()))?;
         let examined = hunter.examine(&plan, tally)?;
+        let mut earlier = self.lock().aside.remove(&number).unwrap_or_default();
+        let mut news = Vec::new();
         for evidence in examined.evidence {
-            let finding = evidence.finding.clone();
-            if finding.cause.label == Label::Documented && !self.hunt.all {
-                self.folder.note_documented(&finding)?;
-                continue;
+            if self.is_finding(&evidence.finding) {
+                self.folder.write(&evidence)?;
+                earlier.retain(|f| f.id != evidence.finding.id);
+                news.push(evidence.finding);
+            } else {
+                self.folder.note_documented(&evidence.finding)?;
             }
-            self.folder.write(&evidence)?;
-            self.watch.news.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
         }
+        // Not everything happens twice.
+        for finding in earlier {
+            self.folder.note_finding(&finding)?;
+            tally.count_finding(&finding);
+            news.push(finding);
+        }
+        self.watch.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
         Ok(examined.ended.map(HuntError::from))
+    }
+
+    fn is_finding(&self, finding: &Finding) -> bool {
+        finding.cause.label != Label::Documented || self.hunt.all
     }
 
     fn summary(&self, shared: &Shared) -> Summary {
         let seconds = self.earlier + self.began.elapsed().as_secs_f64();
-        Summary::new(
-            self.hunt.identity.clone(),
-            vec![self.hunt.shard],
-            &shared.tally,
-            seconds,
-            shared.progress.clone(),
-        )
+        let mut progress = shared.progress.clone();
+        let mut tally = shared.tally.clone();
+        shared.unfinished.values().for_each(|block| tally.merge(block));
+        progress.done = (tally != shared.tally).then(|| shared.tally.clone());
+        let identity = self.hunt.identity.clone();
+        let summary = Summary::new(identity, vec![self.hunt.shard], &tally, seconds, progress);
+        Summary { asked: self.hunt.asked, ..summary }
     }
 
     fn save(&self, shared: &Shared) -> Result<(), HuntError> {
         Ok(self.folder.write_summary(&self.summary(shared))?)
     }
-}
-
-/// What an interrupted hunt left in its folder, ready to go on: what was found
-/// in cases that will be run again is taken away.
-pub fn resume(folder: &Folder, identity: &Identity, shard: Shard) -> Result<Summary, FolderError> {
-    let summary = folder.read_summary()?;
-    if summary.identity != *identity || summary.shards != [shard] {
-        let what = crate::merge::first_difference(&summary.identity, identity)
-            .unwrap_or_else(|| "the shard".into());
-        return Err(FolderError::Unusable(format!(
-            "{} holds another hunt ({what} differs); give the same arguments, or another --out",
-            folder.path().display()
-        )));
-    }
-    let progress = summary.progress.clone();
-    let keep = |number: u64| {
-        let block = number / CASES_PER_BLOCK;
-        let done = progress.partial.get(&block).copied().unwrap_or(0);
-        progress.is_done(block) || number % CASES_PER_BLOCK < done
-    };
-    folder.keep_only(&keep)?;
-    Ok(summary)
 }

@@ -25,7 +25,7 @@ pub struct Hunter<'a> {
     pub generator: &'a Generator,
     pub oracles: &'a [&'static dyn Oracle],
     pub known: &'a [Known],
-    /// Ends long work; asked between runs.
+    /// Ends a reduction with what it has; asked between runs.
     pub stop: &'a dyn Fn() -> bool,
     /// Trials of a reduction at most; none: nothing is reduced.
     pub trials: u32,
@@ -136,21 +136,14 @@ impl Hunter<'_> {
         let reduced =
             if worth_it { self.reduced(plan, &checked, cause.label, rate)? } else { None };
         Ok(match reduced {
-            Some(reduced) => {
-                let small = reduced.plan.to_case();
-                let cause = self.cause(
-                    &Ground::of(&reduced.plan),
-                    &reduced.plan,
-                    &small,
-                    &reduced.checked,
-                    rate,
-                )?;
+            Some(Reduced { plan: small, checked, cause, trials, cut }) => {
+                let small = small.to_case();
                 let reduction = Reduction {
                     statements_before: case.steps.len(),
                     statements_after: small.steps.len(),
-                    trials: reduced.trials,
+                    trials,
+                    cut,
                 };
-                let checked = reduced.checked;
                 self.evidence(plan, &case, &small, checked, cause, rate, Some(reduction))
             }
             None => self.evidence(plan, &case, &case, checked, cause, rate, None),
@@ -222,22 +215,6 @@ impl Hunter<'_> {
         let shape = finding::shape(case);
         let fits = |k: &&Known| k.fits(engine, version, &shape);
         self.known.iter().filter(fits).map(|k| k.id.clone()).collect()
-    }
-
-    pub(crate) fn count(&self, finding: &Finding, tally: &mut Tally) {
-        let label = finding.cause.label;
-        tally.violations.add(label);
-        let level = finding.level.map_or("default", Level::name);
-        tally.by_level.entry(level.into()).or_default().add(label);
-        for oracle in &finding.oracles {
-            tally.by_oracle.entry(oracle.clone()).or_default().add(label);
-        }
-        if let Some(behaviour) = &finding.cause.behaviour {
-            *tally.by_behaviour.entry(behaviour.name.clone()).or_default() += 1;
-        }
-        if label != Label::Documented {
-            tally.signatures.insert(finding.signature.clone());
-        }
     }
 }
 

@@ -28,6 +28,7 @@ pub mod known;
 pub mod merge;
 pub mod reduce;
 pub mod report;
+pub mod resume;
 mod script;
 pub mod snapshot;
 pub mod summary;

@@ -6,22 +6,36 @@ use crate::folder::{Folder, FolderError, at};
 use crate::report::load::is_folder_name;
 use crate::summary::{Identity, Progress, Shard, Summary};
 use crate::tally::Tally;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// What of two hunts differs first; none when they are parts of one.
+/// What of two hunts differs first, with both values; none when they are
+/// parts of one.
 pub fn first_difference(a: &Identity, b: &Identity) -> Option<String> {
-    let pairs = [
-        ("version", a.version == b.version),
-        ("seed", a.seed == b.seed),
-        ("target", a.target == b.target),
-        ("server_version", a.server_version == b.server_version),
-        ("levels", a.levels == b.levels),
-        ("oracles", a.oracles == b.oracles),
-        ("options", a.options == b.options),
-        ("settings", a.settings == b.settings),
-    ];
-    pairs.iter().find(|(_, same)| !same).map(|(name, _)| (*name).to_string())
+    let plain = |i: &Identity| {
+        vec![
+            ("version".to_string(), i.version.clone()),
+            ("seed".into(), i.seed.to_string()),
+            ("target".into(), i.target.clone()),
+            ("server_version".into(), i.server_version.clone()),
+            ("levels".into(), i.levels.join(", ")),
+            ("oracles".into(), i.oracles.join(", ")),
+        ]
+    };
+    let differs = |name: &str, a: Option<&String>, b: Option<&String>| {
+        let value = |v: Option<&String>| v.map_or("not set".to_string(), Clone::clone);
+        (a != b).then(|| format!("{name} differs: {} there, {} here", value(a), value(b)))
+    };
+    let in_maps = |a: &BTreeMap<String, String>, b: &BTreeMap<String, String>| {
+        a.keys().chain(b.keys()).find_map(|name| differs(name, a.get(name), b.get(name)))
+    };
+    let (first, second) = (plain(a), plain(b));
+    let mut pairs = first.iter().zip(&second);
+    pairs
+        .find_map(|((name, a), (_, b))| differs(name, Some(a), Some(b)))
+        .or_else(|| in_maps(&a.options, &b.options))
+        .or_else(|| in_maps(&a.settings, &b.settings))
 }
 
 /// Writes the union of `parts` to `out`, which must not be one of them.
@@ -36,7 +50,7 @@ pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, FolderError> {
     for (summary, path) in summaries.iter().zip(parts) {
         if let Some(what) = first_difference(&first.identity, &summary.identity) {
             return unusable(format!(
-                "{} and {} are not parts of one hunt: their {what} differs",
+                "{} and {} are not parts of one hunt: their {what}",
                 first_path.display(),
                 path.display()
             ));
@@ -89,12 +103,18 @@ fn unite(
 ) -> Result<Summary, FolderError> {
     let mut tally = Tally::default();
     let mut progress = Progress::default();
+    // What blocks that are done have counted, in case the union is resumed.
+    let mut done = Tally::default();
     let (mut findings, mut documented) = (Vec::new(), Vec::new());
     let mut copies = Vec::new();
     // All parts are read before the first file is written or replaced.
     for (folder, summary) in folders.iter().zip(summaries) {
         tally.merge(&summary.tally());
         progress.merge(&summary.progress);
+        match &summary.progress.done {
+            Some(counted) => done.merge(counted),
+            None => done.merge(&summary.tally()),
+        }
         let found = folder.read_findings()?;
         for finding in &found {
             // Parts come from other machines; an id may not lead elsewhere.
@@ -107,6 +127,7 @@ fn unite(
         findings.extend(found);
         documented.extend(folder.read_documented()?);
     }
+    progress.done = (done != tally).then_some(done);
     let target = Folder::create(out)?;
     for (from, id) in &copies {
         // One that is lost costs its evidence, not the union; the report says so.

@@ -5,11 +5,12 @@
 //! full reducer will replace the search, not the question "is it the same?".
 
 use crate::bed::{Bed, BedError, Ground};
-use crate::cause::{self, Label};
+use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, Violation, check_any, check_unbroken};
 use crate::confirm::{Rate, same_violation};
 use isolde_core::generate::Plan;
 use isolde_core::oracle::Oracle;
+use isolde_engines::runner::RunError;
 
 /// What may not change: the violation, and whether the engine's documentation
 /// explains it.
@@ -27,75 +28,91 @@ pub struct Goal<'a> {
 pub struct Reduced {
     pub plan: Plan,
     pub checked: Checked,
+    pub cause: Cause,
     pub trials: u32,
+    /// It was told to stop before it had tried everything.
+    pub cut: bool,
 }
 
-/// None when the case does not fail again as it is.
+/// None when the case does not fail again as it is, or there was no time to
+/// see it.
 pub fn reduce(bed: &mut Bed, plan: &Plan, goal: &Goal<'_>) -> Result<Option<Reduced>, BedError> {
-    let mut search = Search { bed, goal, trials: 0 };
-    let Some(checked) = search.fails(plan)? else { return Ok(None) };
-    let mut best = (plan.clone(), checked);
+    let mut search = Search { bed, goal, trials: 0, cut: false };
+    let Some((checked, cause)) = search.fails(plan)? else { return Ok(None) };
+    let mut best = Reduced { plan: plan.clone(), checked, cause, trials: 0, cut: false };
     // Large pieces first: each pass is over what the pass before has left.
     let passes: [fn(&Plan) -> Vec<Plan>; 5] =
         [without_transactions, without_statements, without_schema, without_data, with_less];
     loop {
-        let before = size(&best.0);
+        let before = size(&best.plan);
         for candidates in passes {
             search.descend(&mut best, candidates)?;
         }
-        if size(&best.0) == before || search.exhausted() {
+        if size(&best.plan) == before || search.exhausted() {
             break;
         }
     }
-    let trials = search.trials;
-    Ok(Some(Reduced { plan: best.0, checked: best.1, trials }))
+    best.trials = search.trials;
+    best.cut = search.cut;
+    Ok(Some(best))
 }
 
 struct Search<'a, 'b> {
     bed: &'a mut Bed,
     goal: &'a Goal<'b>,
     trials: u32,
+    cut: bool,
 }
 
 impl Search<'_, '_> {
-    fn exhausted(&self) -> bool {
-        self.trials >= self.goal.trials || (self.goal.stop)()
+    fn exhausted(&mut self) -> bool {
+        self.cut = self.cut || (self.goal.stop)();
+        self.cut || self.trials >= self.goal.trials
     }
 
     /// Takes smaller plans as long as one of them still fails.
     fn descend(
         &mut self,
-        best: &mut (Plan, Checked),
+        best: &mut Reduced,
         candidates: fn(&Plan) -> Vec<Plan>,
     ) -> Result<(), BedError> {
         // From the end: later statements depend on earlier ones.
         let mut at = 0;
         loop {
-            let all = candidates(&best.0);
+            let all = candidates(&best.plan);
             let Some(smaller) = all.into_iter().rev().nth(at) else { return Ok(()) };
             if self.exhausted() {
                 return Ok(());
             }
             match self.fails(&smaller)? {
-                Some(checked) => *best = (smaller, checked),
+                Some((checked, cause)) => {
+                    (best.plan, best.checked, best.cause) = (smaller, checked, cause);
+                }
                 None => at += 1,
             }
         }
     }
 
-    fn fails(&mut self, plan: &Plan) -> Result<Option<Checked>, BedError> {
+    fn fails(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, BedError> {
         self.trials += 1;
+        match self.tried(plan) {
+            // What has been found is not lost with the trial.
+            Err(BedError::Run(RunError::Interrupted)) => {
+                self.cut = true;
+                Ok(None)
+            }
+            // A schema that lacks what something needs is no smaller case.
+            Err(BedError::Ground { .. }) => Ok(None),
+            tried => tried,
+        }
+    }
+
+    fn tried(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, BedError> {
         let (ground, case) = (Ground::of(plan), plan.to_case());
         let oracles = self.goal.oracles;
-        let outcome = match self.goal.violations.iter().any(|v| v.oracle == "crash") {
-            true => check_any(self.bed, &ground, &case, oracles),
-            false => check_unbroken(self.bed, &ground, &case, oracles, "in a smaller case"),
-        };
-        let checked = match outcome {
-            Ok(checked) => checked,
-            // A schema that lacks what something needs is no smaller case.
-            Err(BedError::Ground { .. }) => return Ok(None),
-            Err(error) => return Err(error),
+        let checked = match self.goal.violations.iter().any(|v| v.oracle == "crash") {
+            true => check_any(self.bed, &ground, &case, oracles)?,
+            false => check_unbroken(self.bed, &ground, &case, oracles, "in a smaller case")?,
         };
         if !same_violation(self.goal.violations, &checked.violations) {
             return Ok(None);
@@ -109,7 +126,7 @@ impl Search<'_, '_> {
             self.goal.oracles,
             self.goal.rate,
         )?;
-        Ok((cause.label == self.goal.label).then_some(checked))
+        Ok((cause.label == self.goal.label).then_some((checked, cause)))
     }
 }
 

@@ -19,6 +19,13 @@ pub struct Identity {
     pub options: BTreeMap<String, String>,
 }
 
+impl Identity {
+    /// The fault that was planted; what is found is its work.
+    pub fn fault(&self) -> Option<&str> {
+        self.options.get("fault").map(String::as_str)
+    }
+}
+
 /// Which part of the case numbers a hunt takes: blocks whose number leaves
 /// `part - 1` when divided by `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -68,11 +75,21 @@ impl std::fmt::Display for Shard {
     }
 }
 
+/// How long and with how many workers a hunt was asked to run: nothing that
+/// changes what it finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    pub seconds: Option<f64>,
+    pub jobs: u64,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     #[serde(flatten)]
     pub identity: Identity,
     pub shards: Vec<Shard>,
+    #[serde(default)]
+    pub asked: Asked,
     pub cases: u64,
     pub statements: u64,
     pub statements_in_all: u64,
@@ -102,8 +119,10 @@ pub struct Summary {
 pub struct Progress {
     /// Blocks that are done, as ranges: first and last.
     pub blocks: Vec<(u64, u64)>,
-    /// Cases done of blocks that were broken off.
-    pub partial: BTreeMap<u64, u64>,
+    /// What was counted in those alone, where more was: in blocks that were
+    /// broken off, which a resumed hunt runs again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done: Option<Tally>,
 }
 
 impl Progress {
@@ -112,13 +131,11 @@ impl Progress {
     }
 
     pub fn finish(&mut self, block: u64) {
-        self.partial.remove(&block);
         self.add(&[(block, block)]);
     }
 
     pub fn merge(&mut self, other: &Progress) {
         self.add(&other.blocks);
-        self.partial.extend(other.partial.iter().map(|(b, c)| (*b, *c)));
     }
 
     fn add(&mut self, ranges: &[(u64, u64)]) {
@@ -164,6 +181,7 @@ impl Summary {
         Summary {
             identity,
             shards,
+            asked: Asked::default(),
             cases: tally.cases,
             statements: tally.statements,
             statements_in_all: tally.statements_in_all,
@@ -276,12 +294,10 @@ mod tests {
     #[test]
     fn blocks_that_are_done_are_kept_as_ranges() {
         let mut progress = Progress::default();
-        progress.partial.insert(2, 7);
         for block in [3, 0, 1, 7, 2] {
             progress.finish(block);
         }
         assert_eq!(progress.blocks, [(0, 3), (7, 7)]);
-        assert!(progress.partial.is_empty());
         assert!(progress.is_done(3) && !progress.is_done(4));
     }
 

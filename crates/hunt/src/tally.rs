@@ -1,9 +1,10 @@
 //! What a hunt counts. Tallies of blocks, workers and shards add up.
 
 use crate::cause::Label;
-use isolde_core::History;
+use crate::finding::Finding;
 use isolde_core::history::{ErrorClass, TxEnd, What};
 use isolde_core::sql::{self, Kind};
+use isolde_core::{History, Level};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,6 +118,23 @@ impl Tally {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Counts a violation that was confirmed.
+    pub fn count_finding(&mut self, finding: &Finding) {
+        let label = finding.cause.label;
+        self.violations.add(label);
+        let level = finding.level.map_or("default", Level::name);
+        self.by_level.entry(level.into()).or_default().add(label);
+        for oracle in &finding.oracles {
+            self.by_oracle.entry(oracle.clone()).or_default().add(label);
+        }
+        if let Some(behaviour) = &finding.cause.behaviour {
+            *self.by_behaviour.entry(behaviour.name.clone()).or_default() += 1;
+        }
+        if label != Label::Documented {
+            self.signatures.insert(finding.signature.clone());
         }
     }
 

@@ -27,9 +27,16 @@ pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> String {
         ("fine", "No violation that the documentation does not explain".into())
     };
     let id = &summary.identity;
+    let planted = id.fault().map_or(String::new(), |fault| {
+        format!(
+            "<p class=\"verdict undecided\">A fault was planted: {}. What was found is not \
+                 the engine's.</p>\n",
+            code(fault)
+        )
+    });
     format!(
         "<header><p class=brand>Isolde · hunt report</p><h1>{} <span>{}</span></h1>\n\
-         <p class=\"verdict {class}\">{words}, in {}</p></header>\n",
+         <p class=\"verdict {class}\">{words}, in {}</p>\n{planted}</header>\n",
         text(&id.target),
         text(&id.server_version),
         plural(summary.cases, "case")

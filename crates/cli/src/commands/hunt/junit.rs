@@ -9,7 +9,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 /// `trouble` is what ended the hunt before its time.
 pub fn report(summary: &Summary, findings: &[Finding], trouble: Option<&str>) -> Report {
     let id = &summary.identity;
-    let name = format!("hunt {} seed {}", id.target, id.seed);
+    let planted = id.fault().map_or(String::new(), |f| format!(", planted fault {f}"));
+    let name = format!("hunt {} seed {}{planted}", id.target, id.seed);
     let mut suite = TestSuite::new(name.as_str());
     suite.set_time(time(summary.seconds));
     let mut add = |title: String, status: TestCaseStatus, text: Option<String>| {

@@ -4,6 +4,7 @@ pub mod faults;
 mod junit;
 mod next;
 mod show;
+mod wish;
 
 use super::{Context, Levels, Outcome, parse_levels};
 use crate::exit_code::{ExitCode, Failure};
@@ -21,27 +22,22 @@ use isolde_engines::target::Target;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::hunt::{self, Ended, Hunt, HuntError, Watch};
 use isolde_hunt::known::Known;
-use isolde_hunt::summary::{Identity, Summary};
-use std::collections::BTreeMap;
-use std::time::Duration;
-
-/// A hunt that was asked for nothing in particular ends after this.
-const DEFAULT_TIME: Duration = Duration::from_secs(20);
+use isolde_hunt::resume::Earlier;
+use isolde_hunt::summary::{Identity, Shard};
+use wish::Wish;
 
 pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
-    let oracles = chosen_oracles(&args.oracle)?;
-    let target = context.parse_target(&args.target)?;
-    let seed = args.seed.unwrap_or_else(new_seed);
-    let planted = match &args.fault {
+    let wish = Wish::of(args)?;
+    let oracles = chosen_oracles(&wish.oracles)?;
+    let target = context.parse_target(&wish.target)?;
+    let planted = match &wish.fault {
         Some(name) => {
             let fault = fault::find(name).map_err(|e| Failure::new(ExitCode::Usage, e))?;
-            Some(Planted { fault, rate: args.fault_rate, seed })
+            Some(Planted { fault, rate: wish.fault_rate, seed: wish.seed })
         }
         None => None,
     };
-    if args.resume {
-        super::report::is_hunt(&args.out)?;
-    } else {
+    if !args.resume {
         Folder::check(&args.out)?;
     }
     let junit = match &args.junit {
@@ -52,40 +48,46 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
     let open = || open_engine(context, &target, planted);
     let first = open()?;
     context.console.end_progress();
-    let levels = chosen_levels(&args.level, first.profile())?;
     let info = first.info().clone();
+    if let Some(Planted { fault, .. }) = planted
+        && let Some(why) = fault.unsupported_on(&info.engine, first.profile())
+    {
+        let message = format!("{} cannot be planted in {target}: {why}", fault.name);
+        return Err(Failure::new(ExitCode::Usage, message));
+    }
+    let levels = chosen_levels(&wish.levels, first.profile())?;
     let dialect = Dialect::for_engine(&info.engine, &info.version);
     let mut options = Options::new(levels.clone(), first.profile().default_level);
-    options.ddl = args.ddl;
-    options.prepared = args.prepared;
-    let generator = Generator::new(dialect, seed, options);
+    options.ddl = wish.ddl;
+    options.prepared = wish.prepared;
+    let generator = Generator::new(dialect, wish.seed, options);
     let identity = Identity {
         version: env!("CARGO_PKG_VERSION").into(),
-        seed,
+        seed: wish.seed,
         target: info.target.clone(),
         server_version: info.version.clone(),
         settings: info.settings.clone(),
         levels: levels.iter().map(|l| l.name().to_string()).collect(),
         oracles: oracles.iter().map(|o| o.name().to_string()).collect(),
-        options: options_of(args),
+        options: wish.options(),
     };
-    let (folder, earlier) = open_folder(args, &identity)?;
+    let (folder, earlier) = open_folder(args, &identity, wish.shard)?;
     if matches!(target, Target::Url(_)) {
         remove_leftovers(context, &target, &folder);
         folder.set_owner(&Owner::this_process().to_string())?;
     }
     let known = known_bugs();
-    let time = args.time.or(if args.cases.is_none() { Some(DEFAULT_TIME) } else { None });
     let hunt = Hunt {
         identity,
         generator: &generator,
         oracles: &oracles,
         known: &known,
-        shard: args.shard,
-        cases: args.cases,
-        time,
-        workers: usize::from(args.jobs),
-        all: args.all,
+        shard: wish.shard,
+        cases: wish.cases,
+        time: wish.time,
+        workers: usize::try_from(wish.asked.jobs).unwrap_or(1),
+        asked: wish.asked,
+        all: wish.all,
         open: &open,
         interrupted: interrupt::asked,
     };
@@ -94,18 +96,18 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
     }
     show::beginning(context, &hunt, &folder);
     let watch = Watch::default();
-    let cases = earlier.as_ref().map_or(0, |e| e.cases);
+    let cases = earlier.as_ref().map_or(0, |e| e.counted().cases);
     let ended = show::watching(context, &hunt, cases, &watch, || {
         hunt::run(&hunt, first, &folder, earlier, &watch)
     });
-    Ok(finish(context, args, &folder, junit.as_ref(), ended))
+    Ok(finish(context, &wish, &folder, junit.as_ref(), ended))
 }
 
 /// Everything that can still be written is written, whatever went wrong
 /// before; and a bug that was found is what the exit code says.
 fn finish(
     context: &Context<'_>,
-    args: &HuntArgs,
+    wish: &Wish,
     folder: &Folder,
     junit: Option<&JunitFile>,
     ended: Ended,
@@ -126,7 +128,7 @@ fn finish(
     if context.json {
         context.console.print(&serde_json::to_string(&summary).unwrap_or_default());
     } else {
-        show::ending(context, args, folder, &summary, &findings);
+        show::ending(context, wish, folder, &summary, &findings);
     }
     for trouble in &troubles {
         context.console.error(&trouble.message);
@@ -151,27 +153,14 @@ fn open_engine(
     })
 }
 
-/// What the generator and the faults are told beside the seed: hunts that
-/// differ in it have different cases.
-fn options_of(args: &HuntArgs) -> BTreeMap<String, String> {
-    let mut options = BTreeMap::new();
-    options.insert("ddl".to_string(), args.ddl.to_string());
-    options.insert("prepared".to_string(), args.prepared.to_string());
-    options.insert("all".to_string(), args.all.to_string());
-    if let Some(cases) = args.cases {
-        options.insert("cases".into(), cases.to_string());
-    }
-    if let Some(fault) = &args.fault {
-        options.insert("fault".into(), fault.clone());
-        options.insert("fault_rate".into(), args.fault_rate.to_string());
-    }
-    options
-}
-
-fn open_folder(args: &HuntArgs, identity: &Identity) -> Result<(Folder, Option<Summary>), Failure> {
+fn open_folder(
+    args: &HuntArgs,
+    identity: &Identity,
+    shard: Shard,
+) -> Result<(Folder, Option<Earlier>), Failure> {
     if args.resume {
         let folder = Folder::reopen(&args.out)?;
-        let earlier = hunt::resume(&folder, identity, args.shard)?;
+        let earlier = Earlier::read(&folder, identity, shard)?;
         return Ok((folder, Some(earlier)));
     }
     Ok((Folder::create(&args.out)?, None))
@@ -227,12 +216,6 @@ fn chosen_levels(names: &[String], profile: &Profile) -> Result<Vec<Level>, Fail
 fn known_bugs() -> Vec<Known> {
     let entries = library::load(None, None).unwrap_or_default();
     entries.iter().filter_map(|entry| Known::of(&entry.case)).collect()
-}
-
-fn new_seed() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    // Short enough to be typed again.
-    since.map_or(1, |d| d.as_millis() as u64 % 1_000_000_007)
 }
 
 fn failure(error: HuntError) -> Failure {

@@ -2,20 +2,21 @@
 //! happens, or hunt elsewhere. Only what works on this machine is named.
 
 use super::super::Context;
-use crate::hunt_args::HuntArgs;
+use super::wish::Wish;
 use isolde_engines::install;
 use isolde_engines::target::Target;
 use isolde_hunt::cause::Label;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::summary::Summary;
+use std::path::Path;
 
 /// A command and what it is for.
 type Step = (String, String);
 
 pub fn show(
     context: &Context<'_>,
-    args: &HuntArgs,
+    wish: &Wish,
     folder: &Folder,
     summary: &Summary,
     findings: &[Finding],
@@ -23,14 +24,13 @@ pub fn show(
     let found = findings.iter().filter(|f| f.cause.label != Label::Documented);
     let first = found.min_by_key(|f| (f.cause.label, f.case_number));
     let steps = if crate::interrupt::asked() {
-        let typed: Vec<String> = std::env::args().skip(1).collect();
-        vec![(resume(&typed, summary.identity.seed), "go on with this hunt".into())]
+        vec![(resume(&summary.identity.target, folder.path()), "go on with this hunt".into())]
     } else if let Some(finding) = first {
         let case = folder.path().join("findings").join(&finding.id).join("case.case");
         let command = format!("isolde replay {}", quoted(&case.display().to_string()));
         vec![(command, "does it still happen?".into())]
     } else {
-        elsewhere(context, args)
+        elsewhere(context, wish)
     };
     context.console.say("try next:");
     let width = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
@@ -39,20 +39,17 @@ pub fn show(
     }
 }
 
-/// The command line again, without a password and with what a hunt chose by
-/// itself.
-fn resume(typed: &[String], seed: u64) -> String {
-    let given = |option: &str| {
-        typed.iter().any(|word| word == option || word.starts_with(&format!("{option}=")))
-    };
-    let mut words: Vec<String> = typed.iter().map(|word| quoted(&without_password(word))).collect();
-    if !given("--seed") {
-        words.push(format!("--seed {seed}"));
+/// hunt.json knows the rest, except for passwords.
+fn resume(target: &str, out: &Path) -> String {
+    let mut words = vec!["isolde hunt".to_string()];
+    if target.contains(":***@") {
+        words.push(quoted(target));
     }
-    if !given("--resume") {
-        words.push("--resume".into());
+    words.push("--resume".into());
+    if out != Path::new("isolde.out") {
+        words.push(format!("--out {}", quoted(&out.display().to_string())));
     }
-    format!("isolde {}", words.join(" "))
+    words.join(" ")
 }
 
 fn without_password(word: &str) -> String {
@@ -71,10 +68,10 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn elsewhere(context: &Context<'_>, args: &HuntArgs) -> Vec<Step> {
+fn elsewhere(context: &Context<'_>, wish: &Wish) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    if args.fault.is_none() {
-        let target = quoted(&without_password(&args.target));
+    if wish.fault.is_none() {
+        let target = quoted(&without_password(&wish.target));
         let command = format!("isolde hunt {target} --fault row-skipped");
         steps.push((command, "plant a fault and see it caught".into()));
     }
@@ -89,7 +86,7 @@ fn elsewhere(context: &Context<'_>, args: &HuntArgs) -> Vec<Step> {
     steps.push((command.into(), what.into()));
     let mut named: Vec<&str> = Vec::new();
     for found in machine.iter().chain(&cached) {
-        if !named.contains(&found.engine.as_str()) && !args.target.starts_with(&found.engine) {
+        if !named.contains(&found.engine.as_str()) && !wish.target.starts_with(&found.engine) {
             named.push(&found.engine);
             if found.engine != "turso" {
                 let command = format!("isolde hunt {} -j 2 --time 5m", found.engine);
@@ -104,24 +101,12 @@ fn elsewhere(context: &Context<'_>, args: &HuntArgs) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    fn resumed(typed: &str) -> String {
-        let words: Vec<String> = typed.split(' ').map(str::to_string).collect();
-        resume(&words, 7)
-    }
-
     #[test]
-    fn a_hunt_goes_on_with_the_words_it_was_started_with() {
-        assert_eq!(
-            resumed("hunt postgres -j 2 --time 10m"),
-            "isolde hunt postgres -j 2 --time 10m --seed 7 --resume"
-        );
-        let whole = "hunt --seed=3 --cases 900 --resume --out new";
-        assert_eq!(resumed(whole), format!("isolde {whole}"));
-    }
-
-    #[test]
-    fn a_password_is_not_repeated_and_a_shell_gets_whole_words() {
-        let said = resumed("hunt postgres://me:s3cret@h/ --seed 1 --out a$b");
-        assert!(!said.contains("s3cret") && said.contains("--out 'a$b'"), "{said}");
+    fn a_hunt_is_resumed_by_its_folder_and_a_password_is_typed_again() {
+        let said = |target: &str, out: &str| resume(target, Path::new(out));
+        assert_eq!(said("sqlite", "isolde.out"), "isolde hunt --resume");
+        assert_eq!(said("postgres@18", "a$b"), "isolde hunt --resume --out 'a$b'");
+        let url = said("postgres://me:***@h/", "new");
+        assert_eq!(url, "isolde hunt 'postgres://me:***@h/' --resume --out new");
     }
 }

@@ -1,13 +1,13 @@
 //! What people see of a hunt: how it goes, what it found, what to try next.
 
 use super::super::Context;
+use super::wish::Wish;
 use crate::console::Style;
-use crate::hunt_args::HuntArgs;
 use isolde_hunt::cause::Label;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::hunt::{Ended, Hunt, Watch};
-use isolde_hunt::summary::Summary;
+use isolde_hunt::summary::{Identity, Summary};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,12 +20,18 @@ pub fn beginning(context: &Context<'_>, hunt: &Hunt<'_>, folder: &Folder) {
     let levels = identity.levels.join(", ");
     let shard = if hunt.shard.of > 1 { format!(", shard {}", hunt.shard) } else { String::new() };
     context.console.note(&format!(
-        "hunting on {} {} at {levels}; seed {}{shard}; output in {}",
+        "hunting on {} {}{} at {levels}; seed {}{shard}; output in {}",
         identity.target,
         identity.server_version,
+        planted(identity),
         identity.seed,
         folder.path().display()
     ));
+}
+
+/// What is found in an engine with a planted fault is not the engine's.
+fn planted(identity: &Identity) -> String {
+    identity.fault().map_or(String::new(), |fault| format!(" with the planted fault {fault}"))
 }
 
 /// Runs the work and shows how it goes, on a thread of its own. `earlier`
@@ -130,7 +136,7 @@ fn clock(time: Duration) -> String {
 
 pub fn ending(
     context: &Context<'_>,
-    args: &HuntArgs,
+    wish: &Wish,
     folder: &Folder,
     summary: &Summary,
     findings: &[Finding],
@@ -138,9 +144,10 @@ pub fn ending(
     let console = context.console;
     let identity = &summary.identity;
     console.print(&format!(
-        "{} {}, seed {}: {} cases in {:.1} s ({:.0} a second), {} statements, {:.1}% of them valid",
+        "{} {}{}, seed {}: {} cases in {:.1} s ({:.0} a second), {} statements, {:.1}% of them valid",
         identity.target,
         identity.server_version,
+        planted(identity),
         identity.seed,
         summary.cases,
         summary.seconds,
@@ -178,7 +185,7 @@ pub fn ending(
     }
     show_findings(context, folder, findings);
     console.print(&format!("report: {}", folder.path().join("report.html").display()));
-    super::next::show(context, args, folder, summary, findings);
+    super::next::show(context, wish, folder, summary, findings);
 }
 
 /// One line for each kind of finding, and where the others are.

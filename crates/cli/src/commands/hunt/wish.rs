@@ -1,0 +1,143 @@
+//! What a hunt was asked for: the command line, and for a resumed hunt what
+//! its hunt.json knows.
+
+use crate::exit_code::{ExitCode, Failure};
+use crate::hunt_args::HuntArgs;
+use isolde_hunt::folder::Folder;
+use isolde_hunt::summary::{Asked, Shard, Summary};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A hunt that was asked for nothing in particular ends after this.
+const DEFAULT_TIME: Duration = Duration::from_secs(20);
+const DEFAULT_RATE: f64 = 0.1;
+
+pub struct Wish {
+    pub target: String,
+    pub oracles: Vec<String>,
+    pub levels: Vec<String>,
+    pub seed: u64,
+    pub cases: Option<u64>,
+    /// For this part of the hunt.
+    pub time: Option<Duration>,
+    /// For the whole of it.
+    pub asked: Asked,
+    pub fault: Option<String>,
+    pub fault_rate: f64,
+    pub shard: Shard,
+    pub all: bool,
+    pub ddl: bool,
+    pub prepared: bool,
+}
+
+impl Wish {
+    pub fn of(args: &HuntArgs) -> Result<Wish, Failure> {
+        if args.resume {
+            super::super::report::is_hunt(&args.out)?;
+            return resumed(args, &Folder::open(&args.out).read_summary()?);
+        }
+        if args.shard.is_some() && args.seed.is_none() {
+            return Err(usage("the shards of a hunt need the same --seed; choose one".into()));
+        }
+        let default = args.cases.is_none().then_some(DEFAULT_TIME);
+        let time = args.time.or(default);
+        Ok(Wish {
+            target: args.target.clone().unwrap_or_else(|| "sqlite".into()),
+            oracles: args.oracle.clone(),
+            levels: args.level.clone(),
+            seed: args.seed.unwrap_or_else(new_seed),
+            cases: args.cases,
+            time,
+            asked: Asked {
+                seconds: time.map(|t| t.as_secs_f64()),
+                jobs: args.jobs.unwrap_or(1).into(),
+            },
+            fault: args.fault.clone(),
+            fault_rate: args.fault_rate.unwrap_or(DEFAULT_RATE),
+            shard: args.shard.unwrap_or(Shard::WHOLE),
+            all: args.all,
+            ddl: args.ddl,
+            prepared: args.prepared,
+        })
+    }
+
+    /// What the generator and the faults are told beside the seed: hunts that
+    /// differ in it have different cases.
+    pub fn options(&self) -> BTreeMap<String, String> {
+        let mut options = BTreeMap::new();
+        options.insert("ddl".to_string(), self.ddl.to_string());
+        options.insert("prepared".to_string(), self.prepared.to_string());
+        options.insert("all".to_string(), self.all.to_string());
+        if let Some(cases) = self.cases {
+            options.insert("cases".into(), cases.to_string());
+        }
+        if let Some(fault) = &self.fault {
+            options.insert("fault".into(), fault.clone());
+            options.insert("fault_rate".into(), self.fault_rate.to_string());
+        }
+        options
+    }
+}
+
+/// What was not given is that of hunt.json. Whether what was given agrees with
+/// it is seen when the hunt's identity is known.
+fn resumed(args: &HuntArgs, earlier: &Summary) -> Result<Wish, Failure> {
+    let id = &earlier.identity;
+    let option = |name: &str| id.options.get(name).cloned();
+    let is_set = |name: &str| option(name).is_some_and(|value| value == "true");
+    let or_else = |given: &[String], known: &[String]| match given {
+        [] => known.to_vec(),
+        given => given.to_vec(),
+    };
+    if args.target.is_none() && id.target.contains(":***@") {
+        return Err(usage(format!(
+            "the password of {} is not kept; name the target again, with it",
+            id.target
+        )));
+    }
+    let shard = args.shard.or_else(|| earlier.shards.first().copied().filter(|s| s.of > 1));
+    Ok(Wish {
+        target: args.target.clone().unwrap_or_else(|| id.target.clone()),
+        oracles: or_else(&args.oracle, &id.oracles),
+        levels: or_else(&args.level, &id.levels),
+        seed: args.seed.unwrap_or(id.seed),
+        cases: args.cases.or_else(|| option("cases")?.parse().ok()),
+        time: time_left(args, earlier)?,
+        asked: Asked {
+            jobs: args.jobs.map_or(earlier.asked.jobs.clamp(1, 64), Into::into),
+            seconds: earlier.asked.seconds,
+        },
+        fault: args.fault.clone().or_else(|| option("fault")),
+        fault_rate: match args.fault_rate {
+            Some(rate) => rate,
+            None => option("fault_rate").and_then(|r| r.parse().ok()).unwrap_or(DEFAULT_RATE),
+        },
+        shard: shard.unwrap_or(Shard::WHOLE),
+        all: args.all || is_set("all"),
+        ddl: args.ddl || is_set("ddl"),
+        prepared: args.prepared || is_set("prepared"),
+    })
+}
+
+/// `--time` of a resumed hunt begins now; without it the hunt gets what is left
+/// of the time that it was given first.
+fn time_left(args: &HuntArgs, earlier: &Summary) -> Result<Option<Duration>, Failure> {
+    let (Some(asked), None) = (earlier.asked.seconds, args.time) else { return Ok(args.time) };
+    let left = Duration::try_from_secs_f64(asked - earlier.seconds).unwrap_or_default();
+    if left.is_zero() {
+        let had = humantime::format_duration(Duration::from_secs(asked as u64));
+        let out = args.out.display();
+        return Err(usage(format!("the hunt in {out} has had its {had}; give more with --time")));
+    }
+    Ok(Some(left))
+}
+
+fn new_seed() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    // Short enough to be typed again.
+    since.map_or(1, |d| d.as_millis() as u64 % 1_000_000_007)
+}
+
+fn usage(message: String) -> Failure {
+    Failure::new(ExitCode::Usage, message)
+}
