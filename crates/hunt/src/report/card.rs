@@ -1,17 +1,19 @@
 //! A finding: what it says, its timeline, what differs, its script.
 
-use super::html::{self, code, details, escape, link, plural, text};
+use super::html::{self, code, details, escape, plural, text};
 use super::load::{self, Evidence};
-use super::{compare, timeline};
+use super::{compare, prose, setup, timeline};
 use crate::finding::Finding;
-use isolde_core::History;
 use isolde_core::history::FinalRows;
 use isolde_core::transcript::summary;
 use isolde_core::value::show_rows;
+use isolde_core::{History, case};
 use std::path::Path;
 
-/// Longer scripts are left to their files.
+/// Longer scripts are not shown whole.
 const LONGEST_SCRIPT: usize = 12_000;
+/// A larger file is not put into the page to be saved from it.
+const LARGEST_DOWNLOAD: usize = 200_000;
 const LONGEST_LOG: usize = 4_000;
 /// Statements of a serial run and final queries that are shown.
 const MOST_STATEMENTS: usize = 80;
@@ -36,18 +38,10 @@ pub fn line(finding: &Finding) -> String {
     facts.join(" · ")
 }
 
-pub fn folder_link(id: &str) -> String {
-    if load::is_folder_name(id) {
-        format!("<a href=\"findings/{id}/\">findings/{id}/</a>")
-    } else {
-        text(id)
-    }
-}
-
 /// Everything that is seen when the line is opened.
 pub fn body(dir: &Path, finding: &Finding) -> String {
     let mut out = String::from("<div class=card>\n");
-    out.push_str(&sentences(finding));
+    out.push_str(&prose::paragraph(finding));
     match load::evidence(dir, &finding.id) {
         Err(what) => {
             out.push_str(&damage(&what));
@@ -56,7 +50,6 @@ pub fn body(dir: &Path, finding: &Finding) -> String {
         }
         Ok(evidence) => out.push_str(&with_evidence(finding, &evidence)),
     }
-    out.push_str(&format!("<p class=note>Everything about it: {}</p>\n", folder_link(&finding.id)));
     out.push_str("</div>\n");
     out
 }
@@ -66,7 +59,7 @@ fn with_evidence(finding: &Finding, evidence: &Evidence) -> String {
     match &evidence.concurrent {
         Ok(history) => {
             let drawn = timeline::timeline(history, &finding.differences) + &finals(history);
-            out.push_str(&heading("What happened", &drawn));
+            out.push_str(&heading("What happened", &setup::beside(&finding.case, history, &drawn)));
         }
         Err(what) => out.push_str(&damage(what)),
     }
@@ -92,7 +85,19 @@ fn with_evidence(finding: &Finding, evidence: &Evidence) -> String {
         out.push_str(&to_copy("Script for the engine's own client", script, "script.sql"));
     }
     out.push_str(&case_file(finding));
+    if let Some(original) = evidence.original.as_ref().filter(|o| !same_steps(o, &finding.case)) {
+        let name = "The case as it was generated, before it was reduced";
+        out.push_str(&to_copy(name, original, "original.case"));
+    }
     out
+}
+
+/// Whether two cases differ in more than what was written above them.
+fn same_steps(a: &str, b: &str) -> bool {
+    match (case::parse(a), case::parse(b)) {
+        (Ok(a), Ok(b)) => a.steps == b.steps && a.setups == b.setups,
+        _ => a == b,
+    }
 }
 
 fn heading(name: &str, body: &str) -> String {
@@ -104,42 +109,6 @@ fn heading(name: &str, body: &str) -> String {
 
 fn damage(what: &str) -> String {
     format!("<p class=damage role=note>{}</p>\n", text(what))
-}
-
-fn sentences(finding: &Finding) -> String {
-    let behaviour = finding.cause.behaviour.as_ref();
-    // The sentence that names the documentation is said below, as a link.
-    let repeated = |s: &str| behaviour.is_some_and(|b| s.contains(&format!("<{}>", b.link)));
-    let plain = finding.explanation.iter().filter(|s| !repeated(s));
-    let mut items: Vec<String> = plain.map(|s| text(s)).collect();
-    if let Some(behaviour) = behaviour {
-        items.push(format!("Documentation: {}", link(&behaviour.link, &behaviour.about)));
-    }
-    for id in &finding.known {
-        let shown = match tracker(id) {
-            Some(address) => link(&address, id),
-            None => code(id),
-        };
-        items.push(format!("Resembles a known bug: {shown}"));
-    }
-    let list: String = items.iter().map(|i| format!("<li>{i}</li>\n")).collect();
-    format!("<ul class=sentences>{list}</ul>\n")
-}
-
-/// Where the bug with this id of the library was reported.
-fn tracker(id: &str) -> Option<String> {
-    let (group, name) = id.split_once('/')?;
-    let name = name.strip_suffix("-compare").unwrap_or(name);
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    match group {
-        "mysql" if digits(name) => Some(format!("https://bugs.mysql.com/bug.php?id={name}")),
-        "tidb" if digits(name) => Some(format!("https://github.com/pingcap/tidb/issues/{name}")),
-        "mariadb" => {
-            let number = name.strip_prefix("mdev-").filter(|n| digits(n))?;
-            Some(format!("https://jira.mariadb.org/browse/MDEV-{number}"))
-        }
-        _ => None,
-    }
 }
 
 fn finals(history: &History) -> String {
@@ -170,12 +139,16 @@ fn serial(history: &History) -> String {
 }
 
 fn case_file(finding: &Finding) -> String {
-    let mut command = format!("isolde replay case.case --on {}", shell_word(&finding.target));
-    if let Some(level) = finding.level {
-        command.push_str(&format!(" --level {}", level.short()));
+    let anywhere = format!("isolde replay case.case --on {}", shell_word(&finding.target));
+    let mut how = format!("<p>Saved as case.case it is played by {}.", code(&anywhere));
+    if load::is_folder_name(&finding.id) {
+        let at_home = format!("isolde replay findings/{}/case.case", finding.id);
+        how.push_str(&format!(
+            " Where the hunt ran, in its folder, {} says whether it still happens.",
+            code(&at_home)
+        ));
     }
-    let how = format!("<p>In its folder: {}</p>\n", code(&command));
-    to_copy("Case file, to replay and change", &finding.case, "case.case") + &how
+    to_copy("Case file, to replay and change", &finding.case, "case.case") + &how + "</p>\n"
 }
 
 fn shell_word(text: &str) -> String {
@@ -192,8 +165,11 @@ fn to_copy(name: &str, script: &str, file: &str) -> String {
     let shown = escape(&html::cut(script, LONGEST_SCRIPT));
     let offer = if whole {
         "<button type=button class=copy hidden>Copy</button>".to_string()
+    } else if script.len() <= LARGEST_DOWNLOAD {
+        let link = html::download(script, file);
+        format!("<p class=note>Not shown exactly or not whole here; to save: {link}</p>")
     } else {
-        format!("<p class=note>Not shown exactly or not whole; take {}.</p>", code(file))
+        "<p class=note>Not shown exactly or not whole.</p>".into()
     };
     let body = format!("<div class=script>{offer}<pre tabindex=0>{shown}</pre></div>");
     details("run", &escape(name), &body)
@@ -202,27 +178,6 @@ fn to_copy(name: &str, script: &str, file: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isolde_core::case;
-
-    #[test]
-    fn the_trackers_are_those_that_the_library_names() {
-        let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases");
-        let mut compared = 0;
-        for group in ["mysql", "mariadb", "tidb"] {
-            for file in std::fs::read_dir(cases.join(group)).unwrap() {
-                let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-                let case = case::parse(&text).unwrap();
-                // What is documented names the manual.
-                if let Some(link) = case.link.filter(|l| !l.contains("/doc/")) {
-                    assert_eq!(tracker(&case.id), Some(link), "{}", case.id);
-                    compared += 1;
-                }
-            }
-        }
-        assert!(compared > 50, "{compared}");
-        assert_eq!(tracker("papers/isorel-figure-1"), None);
-        assert_eq!(tracker("mysql/1\" onclick="), None);
-    }
 
     #[test]
     fn a_target_is_one_word_of_a_command() {

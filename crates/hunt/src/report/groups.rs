@@ -12,6 +12,8 @@ const WHOLE_PER_SIGNATURE: usize = 3;
 const LISTED_PER_SIGNATURE: usize = 30;
 const SIGNATURES: usize = 1_500;
 const WHOLE_BYTES: usize = 5 << 20;
+/// What the cases of those that are only listed may take.
+const LISTED_BYTES: usize = 2 << 20;
 
 /// Findings that look the same.
 pub struct Group<'f> {
@@ -51,13 +53,14 @@ pub fn all(dir: &Path, groups: &[Group<'_>], count: usize) -> String {
     out.push_str(&filter(&levels));
     let whole = choose_whole(dir, groups);
     let mut first = true;
+    let mut room = LISTED_BYTES;
     for (i, group) in groups.iter().take(SIGNATURES).enumerate() {
-        out.push_str(&group_html(group, &whole[i], first));
+        out.push_str(&group_html(group, &whole[i], first, &mut room));
         first = false;
     }
     if groups.len() > SIGNATURES {
         let more = html::plural((groups.len() - SIGNATURES) as u64, "more kind");
-        out.push_str(&format!("<p class=note>{more} in findings.jsonl.</p>\n"));
+        out.push_str(&format!("<p class=note>{more} not shown here.</p>\n"));
     }
     out
 }
@@ -81,7 +84,22 @@ fn choose_whole(dir: &Path, groups: &[Group<'_>]) -> Vec<Vec<String>> {
     whole
 }
 
-fn group_html(group: &Group<'_>, whole: &[String], open: bool) -> String {
+/// A finding that is only listed: its case opens from the line, as long as
+/// there is room on the page.
+fn listed_line(finding: &Finding, room: &mut usize) -> String {
+    let line = card::line(finding);
+    let case = html::escape(&finding.case);
+    match room.checked_sub(case.len()) {
+        Some(left) => {
+            *room = left;
+            let body = format!("<pre tabindex=0>{case}</pre>");
+            format!("<li>{}</li>\n", html::details("run", &line, &body))
+        }
+        None => format!("<li>{line}</li>\n"),
+    }
+}
+
+fn group_html(group: &Group<'_>, whole: &[String], open: bool, room: &mut usize) -> String {
     let Some(first) = group.findings.first() else { return String::new() };
     let label = group.label.name();
     let levels: BTreeSet<&str> = group.findings.iter().map(|f| level_name(f)).collect();
@@ -107,15 +125,12 @@ fn group_html(group: &Group<'_>, whole: &[String], open: bool) -> String {
     }
     let rest = &group.findings[whole.len()..];
     if !rest.is_empty() {
-        let items: String = rest
-            .iter()
-            .take(LISTED_PER_SIGNATURE)
-            .map(|f| format!("<li>{} · {}</li>\n", card::line(f), card::folder_link(&f.id)))
-            .collect();
+        let items: String =
+            rest.iter().take(LISTED_PER_SIGNATURE).map(|f| listed_line(f, room)).collect();
         let left = rest.len().saturating_sub(LISTED_PER_SIGNATURE);
         let more = match left {
             0 => String::new(),
-            n => format!("<p class=note>{} more in findings.jsonl.</p>", html::number(n as u64)),
+            n => format!("<p class=note>{} more not shown here.</p>", html::number(n as u64)),
         };
         let name = format!("{} more like it", html::number(rest.len() as u64));
         out.push_str(&html::details("others", &name, &format!("<ul>{items}</ul>{more}")));

@@ -79,6 +79,20 @@ pub fn link(address: &str, shown: &str) -> String {
     format!("<a href=\"{}\" rel=\"noopener noreferrer\">{}</a>", escape(address), text(shown))
 }
 
+/// A link that saves a text which the page cannot show as it is. All but
+/// letters and digits is coded, so nothing of it can leave the attribute.
+pub fn download(text: &str, file: &str) -> String {
+    let mut coded = String::with_capacity(text.len() * 2);
+    for byte in text.bytes() {
+        match byte {
+            b if b.is_ascii_alphanumeric() => coded.push(char::from(b)),
+            b => coded.push_str(&format!("%{b:02X}")),
+        }
+    }
+    let file = escape(file);
+    format!("<a download=\"{file}\" href=\"data:text/plain;charset=utf-8,{coded}\">{file}</a>")
+}
+
 /// What opens at a click or a key, without any script.
 pub fn details(class: &str, summary: &str, body: &str) -> String {
     format!("<details class=\"{class}\"><summary>{summary}</summary>{body}</details>\n")

@@ -14,6 +14,8 @@ pub struct Evidence {
     /// The serial runs that are there, by what they are.
     pub serial: Vec<(&'static str, Result<History, String>)>,
     pub script: Option<String>,
+    /// The case as it was generated.
+    pub original: Option<String>,
     pub server_log: Option<String>,
 }
 
@@ -46,6 +48,7 @@ pub fn evidence(dir: &Path, id: &str) -> Result<Evidence, String> {
         concurrent,
         serial,
         script: read(&folder, "script.sql").ok().flatten(),
+        original: read(&folder, "original.case").ok().flatten(),
         server_log: read(&folder, "server.log").ok().flatten(),
     })
 }

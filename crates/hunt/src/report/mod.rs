@@ -14,6 +14,8 @@ mod html;
 mod layout;
 pub(crate) mod load;
 mod overview;
+mod prose;
+mod setup;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timeline;

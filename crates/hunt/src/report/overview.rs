@@ -1,6 +1,7 @@
 //! The top of the page: what was hunted, how, and what came of it in numbers.
 
 use super::html::{self, code, details, escape, link, number, plural, table, text};
+use super::prose;
 use crate::cause::Label;
 use crate::finding::Finding;
 use crate::summary::{Shard, Summary};
@@ -48,27 +49,38 @@ pub fn facts(summary: &Summary) -> String {
     let rate = summary.cases as f64 / summary.seconds.max(0.001);
     let share = |part: u64, of: u64| format!("{:.1} %", 100.0 * part as f64 / of.max(1) as f64);
     let mut pairs: Vec<(&str, String)> = vec![
-        ("target", text(&id.target)),
-        ("server version", text(&id.server_version)),
         ("Isolde", text(&id.version)),
         ("seed", id.seed.to_string()),
         ("levels", text(&id.levels.join(", "))),
         ("oracles", text(&id.oracles.join(", "))),
-        ("cases", format!("{} ({rate:.0} a second)", number(summary.cases))),
+        (
+            "cases",
+            format!("{} in {:.1} s ({rate:.0} a second)", number(summary.cases), summary.seconds),
+        ),
         ("statements", number(summary.statements)),
         ("statements with all replays", number(summary.statements_in_all)),
         ("valid statements", format!("{:.1} %", 100.0 * summary.valid_share)),
         ("waited", format!("{} of statements", share(summary.waited, summary.statements))),
         ("aborted", format!("{} of transactions", share(summary.aborted, summary.transactions))),
-        ("seconds", format!("{:.1}", summary.seconds)),
-        ("not confirmed", number(summary.not_confirmed)),
-        ("unknown", number(summary.unknown.values().sum())),
-        ("cases not run", number(summary.not_run)),
     ];
+    // What did not happen and what was not asked for needs no place.
+    for (name, count) in [
+        ("not confirmed", summary.not_confirmed),
+        ("unknown", summary.unknown.values().sum()),
+        ("cases not run", summary.not_run),
+    ] {
+        if count > 0 {
+            pairs.push((name, number(count)));
+        }
+    }
     if summary.shards != [Shard::WHOLE] {
         pairs.push(("shards", escape(&shards(&summary.shards))));
     }
-    pairs.extend(id.options.iter().map(|(name, value)| (name.as_str(), text(value))));
+    // The number of cases stands above.
+    let told = |(name, value): &(&String, &String)| *value != "false" && *name != "cases";
+    let asked = id.options.iter().filter(told);
+    let shown = |value: &str| if value == "true" { "yes".into() } else { text(value) };
+    pairs.extend(asked.map(|(name, value)| (name.as_str(), shown(value))));
     let list: String = pairs
         .iter()
         .map(|(k, v)| format!("<div><dt>{}</dt><dd>{v}</dd></div>\n", text(k)))
@@ -145,10 +157,9 @@ pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, String>) -> Stri
         row.extend(levels.iter().map(|l| number(at(l))));
         rows.push(row);
         for finding in found.iter().take(EXAMPLES) {
-            let evidence: String =
-                finding.cause.evidence.iter().map(|e| format!("<li>{}</li>", text(e))).collect();
             let body = format!(
-                "<ul class=sentences>{evidence}</ul><pre tabindex=0>{}</pre>",
+                "<p class=sentences>How that was found out: {}</p><pre tabindex=0>{}</pre>",
+                prose::reasons(&finding.cause.evidence),
                 text(&finding.case)
             );
             let line = format!("{} · case {}", text(&finding.title), finding.case_number);

@@ -10,7 +10,6 @@ use isolde_core::history::{SentStep, What};
 use isolde_core::oracle::Difference;
 use isolde_core::value::Row;
 use isolde_core::{Case, History, Level, Value, case};
-use std::collections::BTreeMap;
 use std::fs;
 
 const EVIL: &str = "</script></style><img src=x onerror=alert(1)>\"'&\u{202e}";
@@ -148,7 +147,7 @@ pub fn summary(seed: u64, shard: Shard, bugs: u64) -> Summary {
         settings: [(text("innodb_snapshot_isolation"), text("0"))].into(),
         levels: vec!["READ COMMITTED".into(), "REPEATABLE READ".into()],
         oracles: vec!["tx-wss".into(), "stmt-wss".into(), "crash".into()],
-        options: BTreeMap::new(),
+        options: [(text("ddl"), text("false")), (text("prepared"), text("true"))].into(),
     };
     Summary::new(identity, vec![shard], &tally, 61.3, Progress::default())
 }
@@ -193,6 +192,7 @@ fn a_page_has_the_summary_the_findings_and_nothing_from_the_network() {
     for wanted in [
         "<title>mariadb 10.11.19",
         "<dt>seed</dt><dd>7</dd>",
+        "<dt>prepared</dt><dd>yes</dd>",
         "97.3 %",
         "61.3",
         "waits for s1",
@@ -203,14 +203,28 @@ fn a_page_has_the_summary_the_findings_and_nothing_from_the_network() {
         "reduced from 17 to 9 statements",
         "Script for the engine",
         "serially: 3 rows",
-        "findings/000002/",
-        "isolde replay case.case --on mariadb --level RR",
+        "isolde replay findings/000002/case.case",
+        "isolde replay case.case --on mariadb<",
+        "<p class=sentences>The statements ran concurrently",
+        "The tables at the start",
     ] {
         assert!(page.contains(wanted), "{wanted}");
     }
-    for forbidden in ["<link", "src=", "@import", "url(", "javascript:"] {
+    // Sent alone it lacks nothing: no file of the folder is linked.
+    for forbidden in [
+        "<link",
+        "src=",
+        "@import",
+        "url(",
+        "javascript:",
+        "href=\"findings",
+        ".jsonl",
+        "schedule.txt",
+        "`",
+    ] {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
+    assert!(!page.contains("<dt>ddl</dt>") && !page.contains("<dt>cases not run</dt>"));
     assert_eq!(page.matches("<section class=group").count(), 3);
     assert!(!dir.path().join("report.html.new").exists());
 }

@@ -9,7 +9,7 @@ use isolde_core::history::{TxEnd, What};
 use isolde_core::oracle::Difference;
 use isolde_core::value::show_rows;
 
-/// Moments that are shown; `schedule.txt` has them all.
+/// Moments that are shown.
 const MOST_ROWS: usize = 120;
 const LONGEST_ANSWER: usize = 300;
 /// Characters of a line over all columns before statements get rails.
@@ -49,7 +49,7 @@ pub fn timeline(history: &History, differences: &[Difference]) -> String {
     out.push_str(LEGEND);
     if shown < layout.rows {
         let more = plural((layout.rows - shown) as u64, "more moment");
-        out.push_str(&format!("<p class=note>{more} in schedule.txt.</p>\n"));
+        out.push_str(&format!("<p class=note>{more} not shown here.</p>\n"));
     }
     out
 }
@@ -215,7 +215,7 @@ mod tests {
             history.events.extend(events.clone());
         }
         let page = timeline(&history, &[]);
-        assert!(page.contains("more moments in schedule.txt"));
+        assert!(page.contains("more moments not shown here"));
         assert!(page.matches("<li class=\"cell").count() <= MOST_ROWS);
     }
 }
