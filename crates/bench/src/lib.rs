@@ -1,5 +1,7 @@
 //! What the benchmarks share: opening targets and describing distributions.
 
+pub mod timed;
+
 use isolde_core::case::{self, Case};
 use isolde_engines::engine::Engine;
 use isolde_engines::install::{self, Cache};

@@ -2,6 +2,8 @@
 
 mod door;
 mod errors;
+mod hidden;
+mod tidb;
 mod views;
 
 pub use door::{door, tidb_door};
@@ -149,6 +151,8 @@ pub struct MySqlEngine {
     threads: HashMap<u64, SessionId>,
     /// How often the views were asked.
     looks: usize,
+    tidb_commits: tidb::Commits,
+    hidden: hidden::Hidden,
     private: Option<(PrivateServer, Restart)>,
 }
 
@@ -297,6 +301,8 @@ impl MySqlEngine {
             control,
             threads,
             looks: 0,
+            tidb_commits: tidb::Commits::default(),
+            hidden: hidden::Hidden::default(),
             private,
         })
     }
@@ -418,6 +424,8 @@ impl Engine for MySqlEngine {
             },
             View::Nothing => Vec::new(),
         };
+        let waiters: Vec<SessionId> = waits.iter().map(|(waiter, _)| *waiter).collect();
+        self.hidden.follow(sessions, &waiters);
         let mut states: Vec<WaitState> = sessions
             .iter()
             .map(|s| match waits.iter().find(|(waiter, _)| waiter == s) {
@@ -438,7 +446,7 @@ impl Engine for MySqlEngine {
         if innodb && !rest.is_empty() && self.looks.is_multiple_of(4) {
             let mut above = self.upper_locks(&rest)?;
             if above.is_empty() && self.flavour.view == View::OldInnodbStatus {
-                above = self.hidden_waits(waits.len())?;
+                above = self.hidden_waits(&rest, waits.len())?;
             }
             for (session, state) in sessions.iter().zip(&mut states) {
                 if above.contains(session) {
@@ -470,17 +478,22 @@ impl Engine for MySqlEngine {
     fn clear(&mut self) -> EngineResult<()> {
         let mut drops = self.leftovers()?;
         let rows = self.rows("show full tables")?;
+        let mut tables: Vec<String> = Vec::new();
         for row in &rows {
             let (Some(Value::Text(name)), Some(Value::Text(kind))) = (row.first(), row.get(1))
             else {
                 continue;
             };
-            let what = match kind.as_str() {
-                "VIEW" => "view",
-                "SEQUENCE" => "sequence",
-                _ => "table",
-            };
-            drops.push(format!("drop {what} if exists `{}`", name.replace('`', "``")));
+            let name = format!("`{}`", name.replace('`', "``"));
+            match kind.as_str() {
+                "VIEW" => drops.push(format!("drop view if exists {name}")),
+                "SEQUENCE" => drops.push(format!("drop sequence if exists {name}")),
+                _ => tables.push(name),
+            }
+        }
+        if !tables.is_empty() {
+            // One statement: each is a change of the schema of its own.
+            drops.push(format!("drop table if exists {}", tables.join(", ")));
         }
         if drops.is_empty() {
             return Ok(());

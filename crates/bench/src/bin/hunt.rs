@@ -3,9 +3,11 @@
 //! order in which they finished, without waiting, watching or judging.
 
 use isolde_bench::open;
+use isolde_bench::timed::Timed;
 use isolde_core::generate::{Dialect, Generator, Options};
 use isolde_core::history::{TxEnd, What};
 use isolde_core::oracle::ORACLES;
+use isolde_core::profile::Waiting;
 use isolde_core::sql;
 use isolde_core::{Case, History, Level, case};
 use isolde_engines::engine::{Engine, Session, TxStatus};
@@ -15,6 +17,30 @@ use isolde_hunt::check::check;
 use std::time::{Duration, Instant};
 
 const SEED: u64 = 1;
+
+/// Everything that Isolde knows to start; what is not here is named and passed
+/// by.
+const TARGETS: [&str; 13] = [
+    "sqlite",
+    "sqlite+wal",
+    "postgres",
+    "mariadb",
+    "mysql@5.7",
+    "mysql@8.0.33",
+    "mysql@9.7",
+    "tidb",
+    "tidb+optimistic",
+    "dolt",
+    "duckdb",
+    "turso",
+    "turso+mvcc",
+];
+
+/// How long the bare client stays with a statement that waits.
+const WAITED: Duration = Duration::from_millis(50);
+
+/// A slow engine gets fewer cases rather than more time.
+const LONGEST: Duration = Duration::from_secs(20);
 
 struct Order {
     session: String,
@@ -37,26 +63,34 @@ struct Sent {
 }
 
 fn main() {
-    let cases: u64 = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(600);
-    println!("{cases} cases, all oracles, one worker, seed {SEED}");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let cases: u64 = arguments.first().and_then(|a| a.parse().ok()).unwrap_or(600);
+    let named: Vec<&str> = arguments.iter().skip(1).map(String::as_str).collect();
+    let targets = if named.is_empty() { TARGETS.to_vec() } else { named };
     println!(
-        "{:10} {:>9} {:>14} {:>9} {:>14} {:>16}",
+        "up to {cases} cases or {} s, all oracles, one worker, seed {SEED}",
+        LONGEST.as_secs()
+    );
+    println!(
+        "{:15} {:>9} {:>14} {:>9} {:>14} {:>16}",
         "", "cases/s", "statements/s", "bare/s", "statements/s", "Isolde to bare"
     );
-    for name in ["sqlite", "sqlite+wal", "postgres", "mariadb"] {
+    for name in targets {
         let Some(engine) = open(name) else { continue };
+        let (engine, spent) = Timed::new(engine);
         let info = engine.info().clone();
         let levels = engine.profile().level_names();
         let options = Options::new(levels, engine.profile().default_level);
         let dialect = Dialect::for_engine(&info.engine, &info.version);
         let generator = Generator::new(dialect, SEED, options);
-        let mut bed = Bed::new(Runner::new(engine));
+        let mut bed = Bed::new(Runner::new(Box::new(engine)));
         let (sent, ours) = hunt(&mut bed, &generator, cases);
+        let shares = spent.shares(ours);
         let statements: usize = sent.iter().map(statements_of).sum();
         let bare = bare_client(bed.runner.engine.as_mut(), &sent);
         let rate = |n: usize, time: Duration| n as f64 / time.as_secs_f64();
         println!(
-            "{name:10} {:>9.0} {:>14.0} {:>9.0} {:>14.0} {:>15.2}x",
+            "{name:15} {:>9.0} {:>14.0} {:>9.0} {:>14.0} {:>15.2}x",
             rate(sent.len(), ours),
             rate(statements, ours),
             rate(sent.len(), bare),
@@ -64,12 +98,14 @@ fn main() {
             bare.as_secs_f64() / ours.as_secs_f64(),
         );
         let since = Instant::now();
+        println!("    {shares}");
+        let cases = sent.len() as u64;
         let length: usize =
             (0..cases).map(|n| case::format(&generator.plan(n).to_case()).len()).sum();
         let each = since.elapsed().as_secs_f64() * 1e6 / cases as f64;
         println!(
-            "           (making and writing down a case of {} characters: {each:.0} us)",
-            length as u64 / cases
+            "    making and writing down a case of {} characters: {each:.0} us",
+            length as u64 / cases.max(1)
         );
     }
 }
@@ -85,11 +121,18 @@ fn hunt(bed: &mut Bed, generator: &Generator, cases: u64) -> (Vec<Sent>, Duratio
     let mut time = Duration::ZERO;
     let mut made: Option<Vec<String>> = None;
     for number in 0..cases {
+        if time > LONGEST {
+            break;
+        }
         let since = Instant::now();
         let plan = generator.plan(number);
         let (ground, case) = (Ground::of(&plan), plan.to_case());
-        let Ok(checked) = check(bed, &ground, &case, ORACLES) else { continue };
+        let checked = check(bed, &ground, &case, ORACLES);
         time += since.elapsed();
+        let Ok(checked) = checked else { continue };
+        if let Some(why) = checked.unknown {
+            println!("    case {number} is unknown: {why}");
+        }
         let create = (made.as_ref() != Some(&ground.create)).then(|| ground.create.clone());
         made = Some(ground.create);
         let runs = std::iter::once((&case, &checked.concurrent))
@@ -127,6 +170,11 @@ fn finished(case: &Case, history: &History) -> Vec<Order> {
 }
 
 fn bare_client(engine: &mut dyn Engine, all: &[Sent]) -> Duration {
+    // What only answers late on an engine where nothing waits is no wait.
+    let patience = match engine.profile().waiting {
+        Waiting::Probe | Waiting::Timeout => WAITED,
+        Waiting::Retry | Waiting::Never => Duration::from_secs(30),
+    };
     let mut sessions: Vec<Open> = Vec::new();
     let mut blocked = 0;
     engine.clear().expect("an empty database");
@@ -147,12 +195,15 @@ fn bare_client(engine: &mut dyn Engine, all: &[Sent]) -> Duration {
                 });
                 let Open { session, idle, .. } = &mut sessions[place];
                 session.start(&order.sql);
-                let reply = session.reply(Duration::from_millis(50)).unwrap_or_else(|| {
-                    blocked += 1;
-                    engine.cancel(session.id()).expect("a cancel");
-                    session.reply(Duration::from_secs(10)).expect("an answer")
-                });
-                *idle = reply.tx == Some(TxStatus::Idle);
+                match session.reply(patience) {
+                    Some(reply) => *idle = reply.tx == Some(TxStatus::Idle),
+                    None => {
+                        blocked += 1;
+                        engine.cancel(session.id()).expect("a cancel");
+                        session.reply(Duration::from_secs(10)).expect("an answer");
+                        sessions.remove(place);
+                    }
+                }
             }
             for open in sessions.iter_mut().filter(|o| !o.idle) {
                 open.session.start("rollback");
@@ -169,9 +220,9 @@ fn bare_client(engine: &mut dyn Engine, all: &[Sent]) -> Duration {
     }
     let time = since.elapsed();
     if blocked > 0 {
-        println!("           ({blocked} statements of the bare client waited, 50 ms each)");
+        println!("    ({blocked} statements of the bare client waited, 50 ms each)");
     }
-    time.saturating_sub(Duration::from_millis(50) * blocked)
+    time.saturating_sub(WAITED * blocked)
 }
 
 fn open_at(engine: &mut dyn Engine, level: Option<Level>) -> Box<dyn Session> {

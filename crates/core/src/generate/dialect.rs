@@ -43,6 +43,9 @@ pub struct Spelling {
     pub partitions: PartitionForm,
     /// DROP INDEX says of which table.
     pub drop_index_on_table: bool,
+    /// CREATE TABLE makes indexes, too, and more cheaply than CREATE INDEX:
+    /// every change of the schema is a round through the whole of TiDB.
+    pub indexes_in_table: bool,
     pub prepare: PrepareForm,
 }
 
@@ -109,6 +112,7 @@ static SQLITE: Spelling = Spelling {
     write_join: WriteJoin::From,
     partitions: PartitionForm::Clause,
     drop_index_on_table: false,
+    indexes_in_table: false,
     prepare: PrepareForm::As,
 };
 
@@ -124,6 +128,7 @@ static POSTGRES: Spelling = Spelling {
     write_join: WriteJoin::From,
     partitions: PartitionForm::Tables,
     drop_index_on_table: false,
+    indexes_in_table: false,
     prepare: PrepareForm::As,
 };
 
@@ -139,6 +144,7 @@ static MYSQL: Spelling = Spelling {
     write_join: WriteJoin::Join,
     partitions: PartitionForm::Clause,
     drop_index_on_table: true,
+    indexes_in_table: true,
     prepare: PrepareForm::From,
 };
 
@@ -154,6 +160,7 @@ static DUCKDB: Spelling = Spelling {
     write_join: WriteJoin::From,
     partitions: PartitionForm::Clause,
     drop_index_on_table: false,
+    indexes_in_table: false,
     prepare: PrepareForm::As,
 };
 

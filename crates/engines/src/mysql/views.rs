@@ -1,16 +1,14 @@
 //! Asking the views of MySQL's family who waits; `innodb` reads the answers.
 
 use super::MySqlEngine;
+use super::tidb;
 use crate::engine::{EngineResult, SessionId};
 use crate::innodb;
 use isolde_core::Value;
-use isolde_core::value::Row;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two looks at a view that may be a moment late.
 const SECOND_LOOK: Duration = Duration::from_millis(4);
-/// How long InnoDB's tables of transactions and locks are served from a cache.
-const TABLE_CACHE: Duration = Duration::from_millis(105);
 
 impl MySqlEngine {
     /// The thread in a row of these views is the one that made the lock, which
@@ -32,25 +30,6 @@ impl MySqlEngine {
              where lock_type = 'TABLE'",
         )?;
         Ok(innodb::waits_of_transactions(&waits, &owners, &self.threads))
-    }
-
-    /// Transactions that only read are missing from the old text when they
-    /// wait. A counter tells that somebody does; who it is stands in a table
-    /// that is made anew only when nobody has read it for 100 ms.
-    pub(super) fn hidden_waits(&mut self, seen: usize) -> EngineResult<Vec<SessionId>> {
-        let counter = self.rows("show global status like 'Innodb_row_lock_current_waits'")?;
-        let waits = match counter.first().and_then(|r| r.get(1)) {
-            Some(Value::Text(text)) => text.parse().unwrap_or(0),
-            _ => 0,
-        };
-        if waits <= seen {
-            return Ok(Vec::new());
-        }
-        std::thread::sleep(TABLE_CACHE);
-        let rows = self.rows(
-            "select trx_mysql_thread_id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'",
-        )?;
-        Ok(rows.iter().filter_map(|r| r.first().and_then(innodb::number)).collect())
     }
 
     pub(super) fn innodb_status(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
@@ -100,21 +79,18 @@ impl MySqlEngine {
     }
 
     pub(super) fn tidb_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
-        // Updates that do not wait say LockWaiting for some milliseconds, and
-        // a released lock shows for some: only an old wait that two looks
-        // agree on is one.
-        let sql = "select session_id from information_schema.tidb_trx \
-                   where state = 'LockWaiting' \
-                   and timestampdiff(microsecond, waiting_start_time, now(6)) > 10000";
-        let ids = |rows: Vec<Row>| -> Vec<SessionId> {
-            rows.iter().filter_map(|r| r.first().and_then(innodb::number)).collect()
-        };
-        let first = ids(self.rows(sql)?);
-        if first.is_empty() {
-            return Ok(Vec::new());
+        let sql = "select session_id, state, \
+                   timestampdiff(microsecond, waiting_start_time, now(6)) \
+                   from information_schema.tidb_trx";
+        let rows = self.rows(sql)?;
+        let commits = self.tidb_commits.waiting(&tidb::committing(&rows), Instant::now());
+        let mut found = tidb::lock_waits(&rows);
+        if !found.is_empty() {
+            std::thread::sleep(tidb::SECOND_LOOK);
+            let second = tidb::lock_waits(&self.rows(sql)?);
+            found.retain(|id| second.contains(id));
         }
-        std::thread::sleep(Duration::from_millis(10));
-        let second = ids(self.rows(sql)?);
-        Ok(first.into_iter().filter(|id| second.contains(id)).map(|id| (id, Vec::new())).collect())
+        found.extend(commits);
+        Ok(found.into_iter().map(|id| (id, Vec::new())).collect())
     }
 }

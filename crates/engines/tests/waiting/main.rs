@@ -175,7 +175,7 @@ fn mariadb_tells_waiting_from_slow_under_load() {
 }
 
 /// Servers that are tested when they are in the cache.
-const FETCHED: [&str; 8] = [
+const FETCHED: [&str; 7] = [
     "mysql@9.7",
     "mysql@8.0.33",
     "mysql@5.7",
@@ -183,12 +183,22 @@ const FETCHED: [&str; 8] = [
     "mariadb@10.2",
     "postgres@18",
     "postgres@12.3",
-    "tidb",
 ];
 
 #[test]
 fn fetched_servers_tell_waiting_from_slow_under_load() {
     FETCHED.into_iter().for_each(stress);
+}
+
+#[test]
+fn tidb_tells_waiting_from_slow_under_load() {
+    stress("tidb");
+}
+
+#[test]
+fn tidb_sees_every_wait_of_a_chain() {
+    chains::stress("tidb");
+    gaps::stress("tidb");
 }
 
 #[test]

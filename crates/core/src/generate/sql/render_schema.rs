@@ -19,6 +19,11 @@ impl Renderer<'_> {
         parts.extend(table.unique.iter().map(|key| format!("unique ({})", key.join(", "))));
         parts.extend(table.checks.iter().map(|check| format!("check ({})", self.expr(check))));
         parts.extend(table.foreign_key.iter().map(foreign_key));
+        let (inside, after): (Vec<&Index>, Vec<&Index>) = table
+            .indexes
+            .iter()
+            .partition(|i| self.0.spelling.indexes_in_table && i.only_where.is_none());
+        parts.extend(inside.iter().map(|index| self.index_in_table(index)));
         let mut create = format!("create table {} ({})", table.name, parts.join(", "));
         let mut statements = Vec::new();
         match (&table.partitioned_by, self.0.spelling.partitions) {
@@ -37,7 +42,7 @@ impl Renderer<'_> {
                 }));
             }
         }
-        statements.extend(table.indexes.iter().map(|i| self.create_index(&table.name, i)));
+        statements.extend(after.iter().map(|i| self.create_index(&table.name, i)));
         statements
     }
 
@@ -59,6 +64,12 @@ impl Renderer<'_> {
             text.push_str(" not null");
         }
         text
+    }
+
+    fn index_in_table(&self, index: &Index) -> String {
+        let unique = if index.unique { "unique " } else { "" };
+        let parts = listed(&index.parts, |part| self.index_part(part));
+        format!("{unique}index {} ({parts})", index.name)
     }
 
     pub fn create_index(&self, table: &str, index: &Index) -> String {
