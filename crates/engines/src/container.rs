@@ -13,6 +13,7 @@ use crate::url::ServerUrl;
 use crate::via::{Runtime, container_command, password_variables, stop_command};
 use isolde_core::history::TargetInfo;
 use isolde_core::{Level, Profile};
+use rustix::process::Signal;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -56,7 +57,7 @@ pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
     let mut command = Command::new(&words[0]);
     command.envs(variables.iter().map(|name| (name, password.reveal())));
     command.args(&words[1..]).stdin(Stdio::null()).stdout(output()?).stderr(output()?);
-    let child = spawn_guarded(command, libc::SIGTERM)
+    let child = spawn_guarded(command, Signal::TERM)
         .map_err(|e| unreachable(format!("cannot run {}: {e}", words[0])))?;
     let mut container = Container { child, runtime, name, log };
     let scheme = &named.engine;

@@ -13,6 +13,7 @@ use crate::url::ServerUrl;
 use isolde_core::Level;
 use isolde_core::history::ErrorEffect;
 use isolde_core::profile::{Behaviour, Counterfactual, Ddl, Profile, Promise, Waiting, behaviour};
+use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
 
@@ -91,7 +92,7 @@ fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
         command
     };
     let template = format!("dolt-{}", install.version);
-    let stop_signal = libc::SIGKILL;
+    let stop_signal = Signal::KILL;
     let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
     let ready = |server: &PrivateServer| check_port(server, &password);
     let (server, (place, control)) = PrivateServer::start(&recipe, cache, ready)?;

@@ -1,6 +1,7 @@
 //! How a driver's process ended, in words: the exit code or the signal, and
 //! the last lines that it wrote to its stderr.
 
+use rustix::process::Signal;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::ExitStatusExt;
@@ -50,15 +51,15 @@ fn last_lines(text: &str) -> String {
 }
 
 fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        libc::SIGABRT => "abort",
-        libc::SIGSEGV => "segmentation fault",
-        libc::SIGBUS => "bus error",
-        libc::SIGILL => "illegal instruction",
-        libc::SIGFPE => "arithmetic error",
-        libc::SIGKILL => "kill",
-        libc::SIGTERM => "terminate",
-        libc::SIGTRAP => "trap",
+    match Signal::from_named_raw(signal) {
+        Some(Signal::ABORT) => "abort",
+        Some(Signal::SEGV) => "segmentation fault",
+        Some(Signal::BUS) => "bus error",
+        Some(Signal::ILL) => "illegal instruction",
+        Some(Signal::FPE) => "arithmetic error",
+        Some(Signal::KILL) => "kill",
+        Some(Signal::TERM) => "terminate",
+        Some(Signal::TRAP) => "trap",
         _ => "see signal(7)",
     }
 }
@@ -71,14 +72,14 @@ mod tests {
     fn the_end_names_the_code_or_the_signal_and_the_last_words() {
         let exit = |raw| Some(ExitStatus::from_raw(raw));
         assert_eq!(tell(exit(7 << 8), false, None), "the driver exited with code 7");
-        let aborted = tell(exit(libc::SIGABRT), false, Some("a\nb\n\nc\nd".into()));
+        let aborted = tell(exit(Signal::ABORT.as_raw()), false, Some("a\nb\n\nc\nd".into()));
         assert_eq!(aborted, "the driver ended by signal 6 (abort); its last words: b | c | d");
         let panic =
             "thread 'x' panicked at core/a.rs:1:2:\nno page\nstack backtrace:\n 0: f\n 1: g";
-        let told = tell(exit(libc::SIGABRT), false, Some(panic.into()));
+        let told = tell(exit(Signal::ABORT.as_raw()), false, Some(panic.into()));
         assert!(told.ends_with("words: thread 'x' panicked at core/a.rs:1:2: | no page"), "{told}");
         assert!(tell(None, false, None).contains("without ending"));
-        assert!(tell(exit(libc::SIGKILL), true, None).contains("killed by Isolde"));
+        assert!(tell(exit(Signal::KILL.as_raw()), true, None).contains("killed by Isolde"));
     }
 
     #[test]

@@ -11,6 +11,8 @@ use crate::driver_end;
 use crate::driver_message::{Message, read_line};
 use crate::engine::{EngineError, EngineResult};
 use crate::scratch::Scratch;
+use crate::server::die_with_us;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -240,7 +242,6 @@ impl Shared {
 
     fn start(&self, command: &DriverCommand) -> std::io::Result<(ChildStdin, ChildStdout)> {
         let stderr = OpenOptions::new().append(true).create(true).open(&self.stderr)?;
-        let parent = std::process::id();
         let mut process = Command::new(&command.program);
         process
             .args(&command.args)
@@ -249,19 +250,7 @@ impl Shared {
             .stdout(Stdio::piped())
             .stderr(stderr)
             .process_group(0);
-        // SAFETY: only async-signal-safe calls between fork and exec.
-        unsafe {
-            process.pre_exec(move || {
-                if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
-                    return Err(std::io::Error::last_os_error());
-                }
-                // The parent may have died before the signal was asked for.
-                if libc::getppid() as u32 != parent {
-                    libc::_exit(127);
-                }
-                Ok(())
-            });
-        }
+        die_with_us(&mut process, Signal::KILL);
         let mut child = process.spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         self.lock().child = Some(child);
@@ -359,7 +348,7 @@ impl Shared {
         if let Some(mut child) = state.child.take() {
             // Its own process group: helpers of the driver go with it. The
             // child is not reaped yet, so the number is still its own.
-            unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let _ = child.kill();
             state.killed = true;
             state.exit = child.wait().ok();

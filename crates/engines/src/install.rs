@@ -70,8 +70,7 @@ impl Cache {
     /// another user, who cannot read /root), else the user's cache folder.
     pub fn open() -> Cache {
         let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        // SAFETY: geteuid has no preconditions and cannot fail.
-        let is_root = unsafe { libc::geteuid() } == 0;
+        let is_root = rustix::process::geteuid().is_root();
         Cache::at(if let Some(root) = var("ISOLDE_CACHE") {
             std::path::absolute(&root).unwrap_or_else(|_| root.into())
         } else if is_root {

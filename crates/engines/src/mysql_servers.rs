@@ -7,6 +7,7 @@ use crate::mysql_wire::MySqlSession;
 use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, program, write_for_server};
 use crate::target::Named;
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ pub fn start(install: &Install, cache: &Cache, named: &Named) -> EngineResult<St
         command
     };
     let template = format!("{}-{}", install.engine, install.version);
-    let stop_signal = libc::SIGKILL;
+    let stop_signal = Signal::KILL;
     let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
     let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
         let place = loopback(server, "isolde", Some(&password));

@@ -9,6 +9,7 @@
 use crate::engine::{EngineError, EngineResult};
 use crate::install::{Cache, Install};
 use crate::scratch::Scratch;
+use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::TcpListener;
@@ -25,7 +26,7 @@ const START_LIMIT: Duration = Duration::from_secs(90);
 
 pub struct PrivateServer {
     child: Child,
-    stop_signal: i32,
+    stop_signal: Signal,
     log: PathBuf,
     pub port: u16,
     pub data: PathBuf,
@@ -45,7 +46,7 @@ pub struct Recipe<'a> {
     /// The server's command for a data directory and a port.
     pub start: &'a dyn Fn(&Path, u16) -> Command,
     /// Sent to stop it at once without leaving anything behind.
-    pub stop_signal: i32,
+    pub stop_signal: Signal,
 }
 
 impl PrivateServer {
@@ -143,11 +144,11 @@ impl PrivateServer {
         if self.is_running() {
             // Stopped, it neither starts more nor lets go of the numbers of
             // those that end.
-            signal(&self.child, libc::SIGSTOP);
+            signal(&self.child, Signal::STOP);
             for child in children(self.child.id()) {
-                // SAFETY: plain system call; the number is the child's until
-                // its parent, which stands still, asks how it ended.
-                unsafe { libc::kill(child, libc::SIGKILL) };
+                // The number is the child's until its parent, which stands
+                // still, asks how it ended.
+                let _ = kill_process(child, Signal::KILL);
             }
         }
         let _ = self.child.kill();
@@ -160,7 +161,7 @@ impl PrivateServer {
             return;
         }
         signal(&self.child, self.stop_signal);
-        signal(&self.child, libc::SIGCONT);
+        signal(&self.child, Signal::CONT);
         let since = Instant::now();
         while self.is_running() {
             if since.elapsed() > Duration::from_secs(10) {
@@ -177,19 +178,16 @@ impl Drop for PrivateServer {
     }
 }
 
-fn signal(child: &Child, signal: i32) {
-    if let Ok(pid) = i32::try_from(child.id()) {
-        // SAFETY: plain system call; the child has not been waited for yet, so
-        // the id is still its own.
-        unsafe { libc::kill(pid, signal) };
-    }
+/// The child has not been waited for yet, so its number is still its own.
+fn signal(child: &Child, signal: Signal) {
+    let _ = kill_process(Pid::from_child(child), signal);
 }
 
 /// The processes that a process has started.
-fn children(parent: u32) -> Vec<i32> {
+fn children(parent: u32) -> Vec<Pid> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let listed = fs::read_to_string(path).unwrap_or_default();
-    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    listed.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
 }
 
 /// A program of an install, run as the unprivileged user where needed.
@@ -214,16 +212,19 @@ pub fn program(install: &Install, path: &Path) -> Command {
 fn unprivileged() -> Option<(u32, u32)> {
     static NOBODY: OnceLock<Option<(u32, u32)>> = OnceLock::new();
     *NOBODY.get_or_init(|| {
-        // SAFETY: geteuid has no preconditions; getpwnam gets a C string and
-        // its answer is read at once, under the lock of get_or_init.
-        unsafe {
-            if libc::geteuid() != 0 {
-                return None;
-            }
-            let entry = libc::getpwnam(c"nobody".as_ptr());
-            Some(entry.as_ref().map_or((65534, 65534), |e| (e.pw_uid, e.pw_gid)))
+        if !rustix::process::geteuid().is_root() {
+            return None;
         }
+        let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        Some(numbers_of("nobody", &accounts).unwrap_or((65534, 65534)))
     })
+}
+
+/// A user's number and that of its group.
+fn numbers_of(user: &str, accounts: &str) -> Option<(u32, u32)> {
+    let line = accounts.lines().find_map(|l| l.strip_prefix(user)?.strip_prefix(':'))?;
+    let mut fields = line.split(':').skip(1);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
 fn give_away(path: &Path) -> io::Result<()> {
@@ -314,28 +315,32 @@ pub fn tail(path: &Path, bytes: u64) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// The kernel sends `signal` to the command's process when the thread ends
+/// that spawned it.
+pub fn die_with_us(command: &mut Command, signal: Signal) {
+    let us = rustix::process::getpid();
+    // SAFETY: the closure only makes system calls that are safe between fork
+    // and exec.
+    unsafe {
+        command.pre_exec(move || {
+            set_parent_process_death_signal(Some(signal))?;
+            // We may have died before the call above.
+            match getppid() == Some(us) {
+                true => Ok(()),
+                false => Err(io::ErrorKind::NotConnected.into()),
+            }
+        });
+    }
+}
+
 type SpawnRequest = (Command, Sender<io::Result<Child>>);
 
 /// Spawns from a thread that lives as long as the process, in a process group
 /// of its own (Ctrl-C is for Isolde, which then stops the server), with
 /// `signal` sent to it when Isolde dies.
-pub fn spawn_guarded(mut command: Command, signal: i32) -> io::Result<Child> {
+pub fn spawn_guarded(mut command: Command, signal: Signal) -> io::Result<Child> {
     static SPAWNER: OnceLock<Sender<SpawnRequest>> = OnceLock::new();
-    let parent = std::process::id();
-    // SAFETY: the closure only makes system calls that are safe between fork
-    // and exec.
-    unsafe {
-        command.process_group(0).pre_exec(move || {
-            if libc::prctl(libc::PR_SET_PDEATHSIG, signal) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            // The parent may have died before the call above.
-            if u32::try_from(libc::getppid()) != Ok(parent) {
-                return Err(io::Error::other("Isolde is gone"));
-            }
-            Ok(())
-        });
-    }
+    die_with_us(command.process_group(0), signal);
     let spawner = SPAWNER.get_or_init(|| {
         let (sender, receiver) = channel::<SpawnRequest>();
         std::thread::spawn(move || {
@@ -354,6 +359,15 @@ pub fn spawn_guarded(mut command: Command, signal: i32) -> io::Result<Child> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_is_found_among_the_accounts_of_the_machine() {
+        let accounts = "root:x:0:0:root:/root:/bin/sh\nnobodys:x:7:8::/:\n\
+                        nobody:x:65534:99:nobody:/nonexistent:/usr/sbin/nologin\n";
+        assert_eq!(numbers_of("nobody", accounts), Some((65534, 99)));
+        assert_eq!(numbers_of("somebody", accounts), None);
+        assert_eq!(numbers_of("nobody", "nobody:x:much\n"), None);
+    }
 
     #[test]
     fn a_listening_socket_is_found_by_its_port() {

@@ -14,6 +14,7 @@ use isolde_core::profile::{
     Behaviour, Counterfactual, Ddl, Profile, Waiting, behaviour, promise, rule,
 };
 use isolde_core::{Anomaly, Level};
+use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
 
@@ -147,7 +148,7 @@ fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
         command
     };
     let template = format!("tidb-{}", install.version);
-    let stop_signal = libc::SIGKILL;
+    let stop_signal = Signal::KILL;
     let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
     let ready = |server: &PrivateServer| check_port(server, &password);
     let (server, (place, mut control)) = PrivateServer::start(&recipe, cache, ready)?;

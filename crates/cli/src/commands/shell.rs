@@ -134,8 +134,7 @@ impl Drop for Tmux {
         let place = place.ok().map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string());
         let place = place.filter(|p| p.ends_with(&self.socket)).unwrap_or_else(|| {
             let folder = std::env::var("TMUX_TMPDIR").unwrap_or_else(|_| "/tmp".into());
-            // SAFETY: getuid has no preconditions and cannot fail.
-            format!("{folder}/tmux-{}/{}", unsafe { libc::getuid() }, self.socket)
+            format!("{folder}/tmux-{}/{}", rustix::process::getuid().as_raw(), self.socket)
         });
         let _ = std::fs::remove_file(place);
     }

@@ -4,7 +4,6 @@
 use super::FetchError;
 use super::client::Reporter;
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,7 +24,7 @@ pub fn take(path: &Path, what: &str, report: &mut Reporter) -> Result<Lock, Fetc
         .map_err(|error| FetchError::io(path, error))?;
     let begun = Instant::now();
     let mut told = 0;
-    while !try_lock(&file) {
+    while file.try_lock().is_err() {
         if begun.elapsed().as_secs() >= told {
             report.say(format!(
                 "{what}: another isolde is at it; waiting ({} s)",
@@ -36,11 +35,6 @@ pub fn take(path: &Path, what: &str, report: &mut Reporter) -> Result<Lock, Fetc
         thread::sleep(Duration::from_millis(100));
     }
     Ok(Lock { _file: file })
-}
-
-fn try_lock(file: &File) -> bool {
-    // SAFETY: the descriptor is open for as long as `file` lives.
-    unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::pg_wire::PgSession;
 use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, program, write_for_server};
 use isolde_core::{Profile, Value};
+use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ pub(super) fn start(
         command
     };
     let template = format!("postgres-{}-{method}", install.version);
-    let stop_signal = libc::SIGQUIT;
+    let stop_signal = Signal::QUIT;
     let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
     let password = Secret::random();
     let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {

@@ -8,6 +8,7 @@ use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
 use crate::interrupt;
 use isolde_engines::interactive::SessionState;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor, ExternalPrinter};
@@ -159,23 +160,16 @@ fn history_file() -> Option<PathBuf> {
 }
 
 /// The terminal's settings before the prompt changed them.
-struct Terminal(Option<libc::termios>);
+struct Terminal(Option<Termios>);
 
 impl Terminal {
     fn now() -> Terminal {
-        let mut settings = std::mem::MaybeUninit::<libc::termios>::uninit();
-        // SAFETY: there is room for the answer, read only after the call said
-        // that it wrote it.
-        Terminal(unsafe {
-            (libc::tcgetattr(libc::STDIN_FILENO, settings.as_mut_ptr()) == 0)
-                .then(|| settings.assume_init())
-        })
+        Terminal(tcgetattr(std::io::stdin()).ok())
     }
 
     fn restore(&self) {
         if let Some(settings) = &self.0 {
-            // SAFETY: the settings are those that tcgetattr gave.
-            unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, settings) };
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, settings);
         }
     }
 }
