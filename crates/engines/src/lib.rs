@@ -35,6 +35,8 @@ pub mod postgres;
 pub mod programs;
 pub mod runner;
 pub mod scratch;
+#[doc(hidden)]
+pub mod scripted;
 pub mod secret;
 pub mod server;
 pub mod spec;

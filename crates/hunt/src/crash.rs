@@ -29,11 +29,12 @@ pub struct Examined {
 impl Hunter<'_> {
     /// Runs a case with all checks. What happened is counted in `tally`.
     pub fn examine(&mut self, plan: &Plan, tally: &mut Tally) -> Result<Examined, BedError> {
-        let before = tally.clone();
+        let (before, seen) = (tally.clone(), self.seen.clone());
         let mut evidence: Vec<Evidence> = Vec::new();
         let mut ended = None;
         for look in 1..=LOOKS {
             *tally = before.clone();
+            self.seen = seen.clone();
             match self.attempt(plan, tally) {
                 Ok(found) => {
                     evidence.extend(found);

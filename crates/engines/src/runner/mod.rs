@@ -111,7 +111,10 @@ impl Runner {
     pub fn run(&mut self, case: &Case, level: Option<Level>) -> Result<History, RunError> {
         self.check_levels(case, level)?;
         self.clear()?;
-        self.set_up(case)?;
+        if let Err(error) = self.set_up(case) {
+            let death = self.death_by(error)?;
+            return Ok(self.not_run(case, level, death));
+        }
         self.run_steps(case, level)
     }
 

@@ -1,0 +1,136 @@
+//! The runner on a scripted engine: a statement that never ends, cancels that
+//! nobody heeds, a server that dies or stands still at any call.
+
+mod support;
+
+use isolde_core::history::{Fall, TxEnd};
+use isolde_core::profile::Waiting;
+use isolde_core::{Case, History};
+use isolde_engines::engine::Outcome;
+use isolde_engines::runner::{RunError, Runner};
+use isolde_engines::scripted::{Act, Call, Counter, Script, Scripted};
+use std::time::Duration;
+use support::{TWO_ROWS, steps};
+
+const WAYS: [Waiting; 2] = [Waiting::Retry, Waiting::Probe];
+
+fn runner(waiting: Waiting, script: Script) -> (Runner, Counter) {
+    let engine = Scripted::new(waiting, script).unwrap();
+    let counter = engine.counter();
+    let mut runner = Runner::new(Box::new(engine));
+    runner.limits.statement = Duration::from_millis(30);
+    runner.limits.cancel = Duration::from_millis(30);
+    (runner, counter)
+}
+
+/// Two writers of one row: the second waits for the first.
+fn two_writers() -> Case {
+    steps(
+        TWO_ROWS,
+        "s1> begin;
+         s2> begin;
+         s1> update t set v = 11 where id = 1;
+         s2> update t set v = 12 where id = 1;
+         s1> commit;
+         s2> commit;",
+    )
+}
+
+fn at(number: u64, act: Act) -> Script {
+    Box::new(move |call, _| (call == number).then(|| act.clone()))
+}
+
+fn rows(history: &History) -> String {
+    isolde_core::value::show_rows(&history.final_state[0].rows)
+}
+
+#[test]
+fn a_fake_engine_waits_and_resumes_as_a_real_one() {
+    for waiting in WAYS {
+        let (mut runner, _) = runner(waiting, Box::new(|_, _| None));
+        let history = runner.run(&two_writers(), None).unwrap();
+        assert!(history.outcome(3).waited, "{waiting:?}: {history:#?}");
+        assert_eq!(history.ending("s2"), Some(TxEnd::Committed), "{waiting:?}");
+        assert_eq!(rows(&history), "(1, 12) (2, 20)", "{waiting:?}");
+    }
+}
+
+#[test]
+fn wherever_a_server_falls_the_history_says_so_and_the_next_run_is_sound() {
+    for (waiting, act, how) in [
+        (Waiting::Retry, Act::Die, Fall::Died),
+        (Waiting::Probe, Act::Die, Fall::Died),
+        (Waiting::Probe, Act::DieUnseen, Fall::Died),
+        (Waiting::Probe, Act::StandStill, Fall::Hangs),
+        (Waiting::Retry, Act::StandStill, Fall::Hangs),
+    ] {
+        let case = two_writers();
+        let (mut calm, counter) = runner(waiting, Box::new(|_, _| None));
+        calm.run(&case, None).unwrap();
+        let (mut fell, all) = (0, counter.calls());
+        for number in 1..=all {
+            let (mut runner, counter) = runner(waiting, at(number, act.clone()));
+            let first = runner.run(&case, None).unwrap();
+            match &first.death {
+                Some(death) => {
+                    assert_eq!(death.how, how, "call {number}: {death}");
+                    assert_eq!(death.log.as_deref(), Some("the log of the script"));
+                    assert!(runner.is_down());
+                    fell += 1;
+                }
+                // While the database was emptied: nothing had begun.
+                None => assert_eq!(rows(&first), "(1, 12) (2, 20)", "call {number}"),
+            }
+            let second = runner.run(&case, None).unwrap();
+            assert!(second.death.is_none(), "{waiting:?}, call {number}: {:?}", second.death);
+            assert_eq!(rows(&second), "(1, 12) (2, 20)", "{waiting:?}, call {number}");
+            assert_eq!(counter.revived(), 1, "{waiting:?}, call {number}: {first:#?}");
+        }
+        assert!(fell + 1 >= all, "{waiting:?}: {fell} of {all}");
+    }
+}
+
+#[test]
+fn a_statement_that_no_cancel_ends_is_a_hang_and_not_a_wait_for_ever() {
+    for waiting in [Waiting::Retry, Waiting::Probe, Waiting::Never, Waiting::Timeout] {
+        let script = |_: u64, call: &Call| {
+            let endless = matches!(call, Call::Start(sql) if sql.contains("set v = 11"));
+            endless.then_some(Act::NeverEnd)
+        };
+        let (mut runner, _) = runner(waiting, Box::new(script));
+        let history = runner.run(&two_writers(), None).unwrap();
+        let death = history.death.as_ref().unwrap_or_else(|| panic!("{waiting:?}: {history:#?}"));
+        assert_eq!(death.how, Fall::Hangs, "{waiting:?}");
+        assert!(death.why.contains("cancelled") && death.why.contains("set v = 11"), "{death}");
+        assert_eq!(history.ending("s1"), Some(TxEnd::Lost), "{waiting:?}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_come_back_is_an_error_that_says_so() {
+    let script = |number: u64, call: &Call| match call {
+        Call::Revive => Some(Act::Die),
+        _ => (number == 20).then_some(Act::Die),
+    };
+    let (mut runner, counter) = runner(Waiting::Probe, Box::new(script));
+    let _ = runner.run(&two_writers(), None);
+    let error = runner.run(&two_writers(), None).unwrap_err();
+    assert!(matches!(error, RunError::NotBack(_)), "{error}");
+    assert!(error.to_string().contains("did not come back"), "{error}");
+    assert_eq!(counter.revived(), 0);
+}
+
+#[test]
+fn an_answer_that_makes_no_sense_is_recorded_as_it_came() {
+    let odd = Outcome::Rows { columns: vec!["x".into()], rows: vec![Vec::new()] };
+    let case = two_writers();
+    let (mut calm, counter) = runner(Waiting::Probe, Box::new(|_, _| None));
+    calm.run(&case, None).unwrap();
+    for number in 1..=counter.calls() {
+        for answer in [odd.clone(), Outcome::Affected(u64::MAX), Outcome::Done] {
+            let (mut runner, _) = runner(Waiting::Probe, at(number, Act::Answer(answer)));
+            // It comes to an end, whatever was answered.
+            let _ = runner.run(&case, None);
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Whole hunts on a scripted engine: the server dies, stands still or answers
+//! nonsense at any call, somebody presses Ctrl-C at any call, the time is over.
+//! What is found is the same, beside the crash; nothing is lost or doubled.
+
+use isolde_core::generate::{Dialect, Generator, Options};
+use isolde_core::oracle::ORACLES;
+use isolde_core::profile::Waiting;
+use isolde_engines::engine::{Engine, EngineError, Outcome};
+use isolde_engines::fault::{self, Planted};
+use isolde_engines::runner::RunError;
+use isolde_engines::scripted::{Act, Call, Counter, Script, Scripted};
+use isolde_hunt::finding::Finding;
+use isolde_hunt::folder::Folder;
+use isolde_hunt::hunt::{self, Ended, Hunt, HuntError, Watch};
+use isolde_hunt::resume::Earlier;
+use isolde_hunt::summary::{Asked, Identity, Shard};
+use std::cell::Cell;
+use std::path::Path;
+use std::time::Duration;
+
+thread_local! {
+    /// Ctrl-C, pressed by a script. A hunt of one worker stays on its thread.
+    static INTERRUPTED: Cell<bool> = const { Cell::new(false) };
+}
+
+const SEED: u64 = 7;
+
+struct Setting {
+    waiting: Waiting,
+    /// Of which share of the statements a fault strikes; none: a sound engine.
+    fault: Option<f64>,
+    cases: u64,
+    time: Option<Duration>,
+}
+
+fn engine(setting: &Setting, script: Script) -> (Box<dyn Engine>, Counter) {
+    let scripted = Scripted::new(setting.waiting, script).unwrap();
+    let counter = scripted.counter();
+    let fault = fault::find("statement-dropped").unwrap();
+    let engine: Box<dyn Engine> = match setting.fault {
+        Some(rate) => fault::plant(Box::new(scripted), Planted { fault, rate, seed: SEED }),
+        None => Box::new(scripted),
+    };
+    (engine, counter)
+}
+
+/// Runs a hunt into a folder, or goes on with the one that is there.
+fn hunt(setting: &Setting, out: &Path, script: Script) -> (Ended, Counter) {
+    let (first, counter) = engine(setting, script);
+    let info = first.info().clone();
+    let profile = first.profile().clone();
+    let levels = profile.level_names();
+    let dialect = Dialect::for_engine(&info.engine, &info.version);
+    let options = Options::new(levels.clone(), profile.default_level);
+    let generator = Generator::new(dialect, SEED, options);
+    let identity = Identity {
+        version: "test".into(),
+        seed: SEED,
+        target: info.target.clone(),
+        server_version: info.version.clone(),
+        settings: Default::default(),
+        levels: levels.iter().map(|l| l.name().to_string()).collect(),
+        oracles: ORACLES.iter().map(|o| o.name().to_string()).collect(),
+        options: Default::default(),
+    };
+    let (folder, earlier) = match out.join("hunt.json").exists() {
+        true => {
+            let folder = Folder::reopen(out).unwrap();
+            let earlier = Earlier::read(&folder, &identity, Shard::WHOLE).unwrap();
+            (folder, Some(earlier))
+        }
+        false => (Folder::create(out).unwrap(), None),
+    };
+    let hunt = Hunt {
+        identity,
+        generator: &generator,
+        oracles: ORACLES,
+        known: &[],
+        shard: Shard::WHOLE,
+        cases: Some(setting.cases),
+        time: setting.time,
+        workers: 1,
+        asked: Asked::default(),
+        all: false,
+        open: &|| Err(EngineError::Refused("there is one worker".into())),
+        interrupted: || INTERRUPTED.get(),
+    };
+    let ended = hunt::run(&hunt, first, &folder, earlier, &Watch::default());
+    (ended, counter)
+}
+
+fn sound(waiting: Waiting, cases: u64) -> Setting {
+    Setting { waiting, fault: None, cases, time: None }
+}
+
+/// One that has something to confirm, to explain and to reduce.
+fn faulty(waiting: Waiting, cases: u64) -> Setting {
+    Setting { waiting, fault: Some(0.3), cases, time: None }
+}
+
+fn calm() -> Script {
+    Box::new(|_, _| None)
+}
+
+fn at(number: u64, act: Act) -> Script {
+    Box::new(move |call, _| (call == number).then(|| act.clone()))
+}
+
+fn findings(out: &Path) -> (Vec<Finding>, Vec<Finding>) {
+    let all = Folder::open(out).read_findings().unwrap();
+    all.into_iter().partition(|f| f.oracles == ["crash"])
+}
+
+type Found = Vec<(String, String, String)>;
+
+/// What was found, without when.
+fn essence(found: &[Finding]) -> Found {
+    let mut all: Found =
+        found.iter().map(|f| (f.id.clone(), f.signature.clone(), f.case.clone())).collect();
+    all.sort();
+    all
+}
+
+/// A hunt with nobody in its way: its calls and what it finds.
+fn undisturbed(setting: &Setting) -> (u64, Found) {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let (ended, counter) = hunt(setting, &out, calm());
+    assert!(ended.failure.is_none());
+    let (crashes, others) = findings(&out);
+    assert!(crashes.is_empty());
+    (counter.calls(), essence(&others))
+}
+
+fn falls_once(setting: &Setting, number: u64, act: Act, undisturbed: &Found) {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let (ended, counter) = hunt(setting, &out, at(number, act.clone()));
+    let what = format!("{act:?} at call {number}, {:?}", setting.waiting);
+    if counter.calls() < number {
+        // How often a server is asked who waits is a matter of time.
+        return;
+    }
+    assert!(ended.failure.is_none(), "{what}: {:?}", ended.failure);
+    assert_eq!(ended.summary.cases + ended.summary.not_run, setting.cases, "{what}");
+    let (crashes, others) = findings(&out);
+    assert_eq!(crashes.len(), 1, "{what}: {crashes:#?}");
+    assert_eq!(counter.revived(), 1, "{what}");
+    assert_eq!(essence(&others), *undisturbed, "{what}");
+    assert_eq!(ended.summary.by_oracle["crash"].bug, 1, "{what}");
+    let folder = out.join("findings").join(&crashes[0].id);
+    assert!(folder.join("server.log").exists(), "{what}");
+    let case = std::fs::read_to_string(folder.join("case.case")).unwrap();
+    isolde_core::case::parse(&case).unwrap_or_else(|e| panic!("{what}: {e}"));
+}
+
+#[test]
+fn a_death_at_any_call_is_one_finding_and_the_hunt_goes_on() {
+    for waiting in [Waiting::Retry, Waiting::Probe] {
+        let setting = sound(waiting, 1);
+        let (calls, found) = undisturbed(&setting);
+        for number in 1..=calls {
+            let act = if number % 2 == 0 { Act::Die } else { Act::DieUnseen };
+            falls_once(&setting, number, act, &found);
+        }
+    }
+}
+
+#[test]
+fn a_death_while_a_violation_is_looked_into_costs_neither() {
+    for waiting in [Waiting::Retry, Waiting::Probe] {
+        let setting = faulty(waiting, 4);
+        let (calls, found) = undisturbed(&setting);
+        assert!(!found.is_empty());
+        for part in 1..=6 {
+            falls_once(&setting, calls * part / 7, Act::Die, &found);
+        }
+    }
+}
+
+#[test]
+fn a_server_that_stands_still_is_one_finding_too() {
+    let setting = sound(Waiting::Probe, 2);
+    let (calls, found) = undisturbed(&setting);
+    for part in 1..=12 {
+        falls_once(&setting, calls * part / 13, Act::StandStill, &found);
+    }
+}
+
+#[test]
+fn nonsense_at_any_call_ends_in_a_summary() {
+    let odd = Outcome::Rows { columns: vec!["x".into()], rows: vec![Vec::new()] };
+    let setting = sound(Waiting::Probe, 1);
+    let (calls, _) = undisturbed(&setting);
+    for number in 1..=calls {
+        let answers = [odd.clone(), Outcome::Affected(u64::MAX), Outcome::Done];
+        let answer = answers[(number % 3) as usize].clone();
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let (ended, _) = hunt(&setting, &out, at(number, Act::Answer(answer)));
+        match ended.failure {
+            None => assert_eq!(ended.summary.cases + ended.summary.not_run, 1, "call {number}"),
+            // A COMMIT that was answered and not done leaves locks behind.
+            Some(HuntError::Run(RunError::Engine(EngineError::Refused(_)))) => {}
+            Some(other) => panic!("call {number}: {other}"),
+        }
+        assert!(Folder::open(&out).read_summary().is_ok(), "call {number}");
+    }
+}
+
+#[test]
+fn a_server_that_never_comes_back_ends_the_hunt_with_all_it_has() {
+    let (calls, _) = undisturbed(&sound(Waiting::Probe, 3));
+    for part in 1..=4 {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let number = calls * part / 5;
+        let script =
+            move |n: u64, call: &Call| (n == number || *call == Call::Revive).then_some(Act::Die);
+        let (ended, counter) = hunt(&sound(Waiting::Probe, 3), &out, Box::new(script));
+        if counter.calls() < number {
+            continue;
+        }
+        let failure = ended.failure.expect("it did not come back");
+        assert!(matches!(failure, HuntError::Run(RunError::NotBack(_))), "{failure}");
+        assert_eq!(counter.revived(), 0);
+        assert_eq!(findings(&out).0.len(), 1, "call {number}");
+        assert_eq!(ended.summary.violations.bug, 1);
+        assert_eq!(Folder::open(&out).read_summary().unwrap().violations.bug, 1);
+        let suspect = std::fs::read_to_string(out.join("current/worker-0.case")).unwrap();
+        isolde_core::case::parse(&suspect).unwrap();
+    }
+}
+
+#[test]
+fn ctrl_c_at_any_call_and_a_resumption_find_what_an_undisturbed_hunt_finds() {
+    let setting = faulty(Waiting::Retry, 6);
+    let (calls, found) = undisturbed(&setting);
+    for part in 1..=6 {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let number = calls * part / 7;
+        let press = move |n: u64, _: &Call| {
+            if n == number {
+                INTERRUPTED.set(true);
+            }
+            None
+        };
+        let (ended, _) = hunt(&setting, &out, Box::new(press));
+        assert!(ended.failure.is_none() && ended.summary.cases < 6, "call {number}");
+        INTERRUPTED.set(false);
+        let (ended, _) = hunt(&setting, &out, calm());
+        assert_eq!(ended.summary.cases, 6, "call {number}");
+        let (crashes, others) = findings(&out);
+        assert!(crashes.is_empty());
+        assert_eq!(essence(&others), found, "call {number}");
+        assert_eq!(ended.summary.violations.total() as usize, found.len(), "call {number}");
+    }
+}
+
+#[test]
+fn a_hunt_whose_time_is_over_again_and_again_finds_the_same_in_the_end() {
+    let mut setting = faulty(Waiting::Retry, 6);
+    let (_, found) = undisturbed(&setting);
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let mut turns = 0;
+    loop {
+        turns += 1;
+        setting.time = Some(Duration::from_millis(200 * turns));
+        let (ended, _) = hunt(&setting, &out, calm());
+        assert!(ended.failure.is_none());
+        if ended.summary.cases == 6 {
+            break;
+        }
+    }
+    assert_eq!(essence(&findings(&out).1), found);
+}
