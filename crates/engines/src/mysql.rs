@@ -152,6 +152,7 @@ pub struct MySqlEngine {
     /// How often the views were asked.
     looks: usize,
     tidb_commits: tidb::Commits,
+    tidb_known: tidb::Known,
     hidden: hidden::Hidden,
     private: Option<(PrivateServer, Restart)>,
 }
@@ -302,6 +303,7 @@ impl MySqlEngine {
             threads,
             looks: 0,
             tidb_commits: tidb::Commits::default(),
+            tidb_known: tidb::Known::default(),
             hidden: hidden::Hidden::default(),
             private,
         })

@@ -9,11 +9,11 @@ use crate::engine::SessionId;
 use crate::innodb::number;
 use isolde_core::Value;
 use isolde_core::value::Row;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// A released lock shows in the view for some milliseconds: only a wait that
-/// two looks agree on is one.
+/// A released lock shows in the view for some milliseconds: a wait that is new,
+/// or older than some other transaction's end, is one if two looks agree.
 pub const SECOND_LOOK: Duration = Duration::from_millis(10);
 /// Updates that do not wait say LockWaiting for some milliseconds.
 const LEAST_WAIT: i64 = 10_000;
@@ -70,6 +70,30 @@ impl Commits {
     }
 }
 
+/// Waits that two looks agreed on, and the transactions that there were.
+#[derive(Default)]
+pub struct Known {
+    waiting: Vec<SessionId>,
+    transactions: BTreeSet<u64>,
+}
+
+impl Known {
+    pub fn new(rows: &[Row], waiting: &[SessionId]) -> Known {
+        Known { waiting: waiting.to_vec(), transactions: transactions(rows) }
+    }
+
+    /// Locks are kept to the end: while no transaction has ended, all that
+    /// waited still do.
+    pub fn still_hold(&self, rows: &[Row], waiting: &[SessionId]) -> bool {
+        waiting.iter().all(|id| self.waiting.contains(id))
+            && self.transactions.is_subset(&transactions(rows))
+    }
+}
+
+fn transactions(rows: &[Row]) -> BTreeSet<u64> {
+    rows.iter().filter_map(|row| row.get(3).and_then(number)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +111,23 @@ mod tests {
         ];
         assert_eq!(lock_waits(&rows), [1]);
         assert!(lock_waits(&rows[..2]).is_empty());
+    }
+
+    #[test]
+    fn a_known_wait_is_not_looked_at_twice_until_a_transaction_has_ended() {
+        let rows = |ids: &[i64]| -> Vec<Row> {
+            let with_id = |id: &i64| {
+                let mut row = row(*id, "Idle", None);
+                row.push(Value::Int(100 + id));
+                row
+            };
+            ids.iter().map(with_id).collect()
+        };
+        let known = Known::new(&rows(&[1, 2]), &[2]);
+        assert!(known.still_hold(&rows(&[1, 2, 3]), &[2]));
+        assert!(!known.still_hold(&rows(&[2, 3]), &[2]), "1 has ended");
+        assert!(!known.still_hold(&rows(&[1, 2, 3]), &[2, 3]), "3 is new");
+        assert!(!Known::default().still_hold(&rows(&[1]), &[1]));
     }
 
     #[test]

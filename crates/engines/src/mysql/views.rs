@@ -80,15 +80,17 @@ impl MySqlEngine {
 
     pub(super) fn tidb_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
         let sql = "select session_id, state, \
-                   timestampdiff(microsecond, waiting_start_time, now(6)) \
+                   timestampdiff(microsecond, waiting_start_time, now(6)), id \
                    from information_schema.tidb_trx";
         let rows = self.rows(sql)?;
         let commits = self.tidb_commits.waiting(&tidb::committing(&rows), Instant::now());
         let mut found = tidb::lock_waits(&rows);
-        if !found.is_empty() {
+        if !found.is_empty() && !self.tidb_known.still_hold(&rows, &found) {
             std::thread::sleep(tidb::SECOND_LOOK);
-            let second = tidb::lock_waits(&self.rows(sql)?);
+            let rows = self.rows(sql)?;
+            let second = tidb::lock_waits(&rows);
             found.retain(|id| second.contains(id));
+            self.tidb_known = tidb::Known::new(&rows, &found);
         }
         found.extend(commits);
         Ok(found.into_iter().map(|id| (id, Vec::new())).collect())
