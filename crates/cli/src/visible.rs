@@ -42,10 +42,11 @@ pub fn markdown(text: &str) -> String {
 }
 
 /// The same as code, also in a cell of a table. Between backticks where
-/// nothing in it could end them or count as HTML.
+/// nothing in it could end them or count as HTML; a prompt's > alone opens no
+/// tag.
 pub fn markdown_code(text: &str) -> String {
     let text = visible(text).replace('\n', " ");
-    if !text.contains(['`', '<', '>', '&', '|', '\\']) {
+    if !text.contains(['`', '<', '&', '|', '\\']) {
         return format!("`{text}`");
     }
     let mut out = String::from("<code>");
@@ -89,7 +90,7 @@ mod tests {
             markdown("<img src=x> | [a](b) `c`"),
             "&lt;img src=x&gt; \\| \\[a\\](b) \\`c\\`"
         );
-        assert_eq!(markdown_code("select 1"), "`select 1`");
+        assert_eq!(markdown_code("s1> select 1;"), "`s1> select 1;`");
         let code = markdown_code("select '<b>`' | \\");
         assert_eq!(code, "<code>select '&#60;b&#62;&#96;' &#124; &#92;</code>");
     }
