@@ -45,6 +45,7 @@ fn a_planted_bug_still_happens_where_it_is_planted_and_is_gone_without_it() {
     assert_eq!(sound.status.code(), Some(0), "{}", said(&sound));
     let json: serde_json::Value = serde_json::from_slice(&sound.stdout).unwrap();
     assert_eq!(json["runs"][0]["finding"]["now"], "gone");
+    assert!(!json["runs"][0]["finding"]["sentence"].as_str().unwrap().contains("planted"));
     // On another engine it is not run, and so nobody knows.
     let elsewhere = isolde(&["replay", file, "--on", "sqlite"]);
     assert_eq!(elsewhere.status.code(), Some(3), "{}", said(&elsewhere));

@@ -38,7 +38,11 @@ struct Job<'a> {
 
 enum Ready {
     Plain(Runner),
-    Judged(Bed),
+    /// With the fault of the hunt, where the case is at home.
+    Judged {
+        bed: Bed,
+        planted: bool,
+    },
 }
 
 /// One case on one target, at each level.
@@ -158,9 +162,10 @@ fn open(context: &Context<'_>, job: &Job<'_>) -> Result<Ready, Failure> {
     Ok(match job.cases.first().and_then(|given| given.seen.as_ref()) {
         None => Ready::Plain(runner),
         Some(seen) if job.at_home => {
-            Ready::Judged(Bed::new(replay_finding::planted(runner, seen)?))
+            let bed = Bed::new(replay_finding::planted(runner, seen)?);
+            Ready::Judged { bed, planted: true }
         }
-        Some(_) => Ready::Judged(Bed::new(runner)),
+        Some(_) => Ready::Judged { bed: Bed::new(runner), planted: false },
     })
 }
 
@@ -216,7 +221,7 @@ fn play(
     let case = &given.case;
     let engine = match &*ready {
         Ready::Plain(runner) => &runner.engine,
-        Ready::Judged(bed) => &bed.runner.engine,
+        Ready::Judged { bed, .. } => &bed.runner.engine,
     };
     let profile = engine.profile();
     let chosen: Vec<Option<Level>> = match levels {
@@ -265,11 +270,12 @@ fn play(
 
 fn play_at(ready: &mut Ready, given: &Given, level: Option<Level>) -> Result<AtLevel, Failure> {
     let (history, verdict) = match (ready, &given.seen) {
-        (Ready::Judged(bed), Some(seen)) => {
-            let (again, verdict) = replay_finding::run_again(bed, &given.case, level, seen)?;
+        (Ready::Judged { bed, planted }, Some(seen)) => {
+            let (again, verdict) =
+                replay_finding::run_again(bed, &given.case, level, seen, *planted)?;
             (again.checked.concurrent, Some(verdict))
         }
-        (Ready::Judged(bed), None) => (bed.runner.run(&given.case, level)?, None),
+        (Ready::Judged { bed, .. }, None) => (bed.runner.run(&given.case, level)?, None),
         (Ready::Plain(runner), _) => (runner.run(&given.case, level)?, None),
     };
     Ok(AtLevel { unmet: judge::mismatches(&given.case, &history), history, verdict })

@@ -30,28 +30,30 @@ pub fn planted(runner: Runner, seen: &Seen) -> Result<Runner, Failure> {
     Ok(faulty)
 }
 
-/// One run and its serial replays, at the case's level or another.
+/// One run and its serial replays, at the case's level or another. `planted`:
+/// with the hunt's fault, if it had one.
 pub fn run_again(
     bed: &mut Bed,
     case: &Case,
     level: Option<Level>,
     seen: &Seen,
+    planted: bool,
 ) -> Result<(Again, Verdict), Failure> {
     let mut case = case.clone();
     case.level = level.or(case.level);
     let again = again::again(bed, &case, seen).map_err(failure)?;
-    let verdict = verdict(&again, seen);
+    let verdict = verdict(&again, seen, planted);
     Ok((again, verdict))
 }
 
-fn verdict(again: &Again, seen: &Seen) -> Verdict {
+fn verdict(again: &Again, seen: &Seen, planted: bool) -> Verdict {
     let (code, word) = match again.now {
         Now::StillHappens { .. } => (ExitCode::Violation, "still happens"),
         Now::Gone | Now::OnlyDocumented(_) => (ExitCode::Fine, "gone"),
         Now::Unknown(_) => (ExitCode::Undecided, "unknown"),
     };
     let mut sentence = again.now.sentence(seen, again.runs);
-    if let Some((fault, _)) = &seen.fault {
+    if let Some((fault, _)) = seen.fault.as_ref().filter(|_| planted) {
         sentence.push_str(&format!(" (with the planted fault {fault})"));
     }
     let mut differences: Vec<String> = Vec::new();
