@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::baseline::BaselineArgs;
 use crate::exit_code;
 use crate::hunt_args::{FaultsArgs, HuntArgs};
 use clap::builder::FalseyValueParser;
@@ -193,6 +194,8 @@ pub enum Command {
         /// The output folder of a hunt.
         #[arg(value_name = "DIR", default_value = "isolde.out")]
         dir: PathBuf,
+        #[command(flatten)]
+        baseline: BaselineArgs,
     },
     /// Unite the output folders of shards into one, with its report.
     ///
@@ -207,6 +210,8 @@ pub enum Command {
         /// Where to put the union; a hunt that is there already is moved aside.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
+        #[command(flatten)]
+        baseline: BaselineArgs,
     },
     /// Put case files into their canonical form.
     Fmt {

@@ -1,6 +1,7 @@
 //! The arguments of `isolde hunt` and `isolde faults`.
 
 use crate::args::Starting;
+use crate::baseline::BaselineArgs;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -55,6 +56,8 @@ pub struct HuntArgs {
     /// Writes the findings as JUnit XML as well.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub baseline: BaselineArgs,
     #[command(flatten)]
     pub starting: Starting,
 }

@@ -2,6 +2,7 @@
 //! the exit code that says how it went.
 
 mod args;
+mod baseline;
 mod commands;
 mod console;
 mod diff;

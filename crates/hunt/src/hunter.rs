@@ -29,7 +29,16 @@ pub struct Hunter<'a> {
     pub stop: &'a dyn Fn() -> bool,
     /// Trials of a reduction at most; none: nothing is reduced.
     pub trials: u32,
-    pub seen: BTreeMap<String, u32>,
+    pub seen: BTreeMap<String, Seen>,
+}
+
+/// Violations that looked the same before they were reduced.
+#[derive(Default)]
+pub struct Seen {
+    count: u32,
+    /// What the first of them looked like when it was reduced: what is not
+    /// reduced any more is taken for the same.
+    reduced: Option<String>,
 }
 
 impl Hunter<'_> {
@@ -129,13 +138,14 @@ impl Hunter<'_> {
         rate: Rate,
     ) -> Result<Evidence, BedError> {
         let unreduced = finding::signature(&case, &checked.violations, &cause);
-        let seen = self.seen.entry(unreduced).or_default();
-        *seen += 1;
+        let seen = self.seen.entry(unreduced.clone()).or_default();
+        seen.count += 1;
         let worth_it =
-            self.trials > 0 && cause.label != Label::Documented && *seen <= REDUCED_OF_EACH;
+            self.trials > 0 && cause.label != Label::Documented && seen.count <= REDUCED_OF_EACH;
+        let looks_like = seen.reduced.clone().filter(|_| !worth_it);
         let reduced =
             if worth_it { self.reduced(plan, &checked, cause.label, rate)? } else { None };
-        Ok(match reduced {
+        let mut evidence = match reduced {
             Some(Reduced { plan: small, checked, cause, trials, cut }) => {
                 let small = small.to_case();
                 let reduction = Reduction {
@@ -147,7 +157,15 @@ impl Hunter<'_> {
                 self.evidence(plan, &case, &small, checked, cause, rate, Some(reduction))
             }
             None => self.evidence(plan, &case, &case, checked, cause, rate, None),
-        })
+        };
+        let finding = &mut evidence.finding;
+        if finding.reduced_by.is_some() {
+            let seen = self.seen.entry(unreduced).or_default();
+            seen.reduced.get_or_insert_with(|| finding.signature.clone());
+        } else if let Some(signature) = looks_like {
+            finding.signature = signature;
+        }
+        Ok(evidence)
     }
 
     fn reduced(

@@ -12,6 +12,7 @@
 //! the other. Nothing here talks to people: they look at [`hunt::Watch`].
 
 pub mod again;
+pub mod baseline;
 pub mod bed;
 pub mod cause;
 pub mod check;

@@ -1,5 +1,6 @@
 //! `hunt.json`: what a hunt was, what it did and how far it came.
 
+use crate::baseline::Judged;
 use crate::tally::{Counts, Coverage, Refusal, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,6 +112,9 @@ pub struct Summary {
     pub features: BTreeMap<String, Coverage>,
     pub refusals: BTreeMap<String, Refusal>,
     pub signatures: BTreeSet<String>,
+    /// Where there was a baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Judged>,
     pub progress: Progress,
 }
 
@@ -201,6 +205,7 @@ impl Summary {
             features: tally.features.clone(),
             refusals: tally.refusals.clone(),
             signatures: tally.signatures.clone(),
+            baseline: None,
             progress,
         }
     }
@@ -237,6 +242,11 @@ impl Summary {
             return Err("progress: its ranges of blocks are not in order".into());
         }
         Ok(())
+    }
+
+    /// Violations of cause bug that are in no baseline.
+    pub fn new_bugs(&self) -> u64 {
+        self.baseline.as_ref().map_or(self.violations.bug, |judged| judged.new)
     }
 
     /// The counts again, to go on counting.

@@ -3,23 +3,36 @@
 
 use super::report;
 use super::{Context, Outcome};
+use crate::baseline::BaselineArgs;
 use crate::console::Style;
 use crate::exit_code::ExitCode;
+use isolde_hunt::folder::Folder;
 use isolde_hunt::merge;
 use isolde_hunt::summary::Summary;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-pub fn run(context: &Context<'_>, parts: &[PathBuf], out: &Path) -> Outcome {
+pub fn run(
+    context: &Context<'_>,
+    parts: &[PathBuf],
+    out: &Path,
+    baseline: &BaselineArgs,
+) -> Outcome {
+    let baseline = baseline.read()?;
     for part in parts {
         report::is_hunt(part)?;
     }
     let paths: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
-    let summary = merge::merge(&paths, out)?;
+    let mut summary = merge::merge(&paths, out)?;
+    if let Some(mut baseline) = baseline {
+        let folder = Folder::reopen(out)?;
+        let judged = baseline.judge(context.console, &folder.read_findings()?)?;
+        summary.baseline = Some(judged);
+        folder.write_summary(&summary)?;
+    }
     let page = report::write(out)?;
     print(context, &summary, parts.len(), &page);
-    let bug = summary.violations.bug > 0;
-    Ok(if bug { ExitCode::Violation } else { ExitCode::Fine })
+    Ok(if summary.new_bugs() > 0 { ExitCode::Violation } else { ExitCode::Fine })
 }
 
 fn print(context: &Context<'_>, summary: &Summary, parts: usize, page: &Path) {
@@ -33,12 +46,18 @@ fn print(context: &Context<'_>, summary: &Summary, parts: usize, page: &Path) {
             "statements": summary.statements,
             "violations": v,
             "distinct": summary.distinct,
+            "baseline": summary.baseline,
         });
         context.console.print(&text.to_string());
         return;
     }
-    let style = if v.bug > 0 { Style::Bad } else { Style::Good };
-    let found = format!("{} bug, {} undecided, {} documented", v.bug, v.undecided, v.documented);
+    let style = if summary.new_bugs() > 0 { Style::Bad } else { Style::Good };
+    let known = match &summary.baseline {
+        Some(judged) => format!(" ({} known, {} new)", judged.known, judged.new),
+        None => String::new(),
+    };
+    let found =
+        format!("{} bug{known}, {} undecided, {} documented", v.bug, v.undecided, v.documented);
     context.console.say(&format!(
         "{parts} folders, {} cases, {} statements: {}",
         summary.cases,

@@ -76,8 +76,8 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         Command::List { regex, markdown, cases } => {
             list::run(&context, regex.as_deref(), cases.as_deref(), markdown)
         }
-        Command::Report { dir } => report::run(&context, &dir),
-        Command::Merge { dirs, out } => merge::run(&context, &dirs, &out),
+        Command::Report { dir, baseline } => report::run(&context, &dir, &baseline),
+        Command::Merge { dirs, out, baseline } => merge::run(&context, &dirs, &out, &baseline),
         Command::Clean { target, .. } => clean::run(&context, &target),
         Command::Fmt { files, check } => fmt::run(&context, &files, check),
         Command::Spec { files, on, expected, .. } => {

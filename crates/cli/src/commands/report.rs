@@ -1,14 +1,16 @@
 //! `isolde report DIR`: the page of a hunt, written again from its folder.
 
 use super::{Context, Outcome};
+use crate::baseline::BaselineArgs;
 use crate::exit_code::{ExitCode, Failure};
 use isolde_hunt::folder::Folder;
 use isolde_hunt::report;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-pub fn run(context: &Context<'_>, dir: &Path) -> Outcome {
+pub fn run(context: &Context<'_>, dir: &Path, baseline: &BaselineArgs) -> Outcome {
     is_hunt(dir)?;
+    let baseline = baseline.read()?;
     // A hunt that still runs has the folder to itself; it needs no repair.
     if let Ok(folder) = Folder::reopen(dir) {
         let restored = folder.repair()?;
@@ -19,6 +21,13 @@ pub fn run(context: &Context<'_>, dir: &Path) -> Outcome {
                 dir.display()
             ));
         }
+    }
+    if let Some(mut baseline) = baseline {
+        let folder = Folder::reopen(dir)?;
+        let mut summary = folder.read_summary()?;
+        let judged = baseline.judge(context.console, &folder.read_findings()?)?;
+        summary.baseline = Some(judged);
+        folder.write_summary(&summary)?;
     }
     let file = write(dir)?;
     if context.json {

@@ -18,11 +18,13 @@ const LISTED_BYTES: usize = 2 << 20;
 /// Findings that look the same.
 pub struct Group<'f> {
     pub label: Label,
+    /// A baseline has it.
+    known: bool,
     findings: Vec<&'f Finding>,
 }
 
 /// Bugs first, then what is undecided; of each cause what was seen most.
-pub fn group(findings: &[Finding]) -> Vec<Group<'_>> {
+pub fn group<'f>(findings: &'f [Finding], known: &BTreeSet<String>) -> Vec<Group<'f>> {
     let mut by_signature: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in findings {
         by_signature.entry(&finding.signature).or_default().push(finding);
@@ -31,7 +33,8 @@ pub fn group(findings: &[Finding]) -> Vec<Group<'_>> {
         .into_values()
         .filter_map(|findings| {
             let label = findings.iter().map(|f| f.cause.label).min()?;
-            Some(Group { label, findings })
+            let known = findings.first().is_some_and(|f| known.contains(&f.signature));
+            Some(Group { label, known, findings })
         })
         .collect();
     groups.sort_by_key(|g| (g.label, std::cmp::Reverse(g.findings.len())));
@@ -108,9 +111,10 @@ fn group_html(group: &Group<'_>, whole: &[String], open: bool, room: &mut usize)
         1 => String::new(),
         n => format!("<span class=times>×{}</span> ", html::number(n as u64)),
     };
+    let known = if group.known { " <span class=times>known: in the baseline</span>" } else { "" };
     let mut out = format!(
         "<section class=group data-cause={label} data-level=\"{}\">\n\
-         <h3><span class=\"tag {label}\">{label}</span> {times}{}</h3>\n\
+         <h3><span class=\"tag {label}\">{label}</span> {times}{}{known}</h3>\n\
          <p class=signature>{}</p>\n",
         html::escape(&levels.join("|")),
         html::text(title(first)),

@@ -57,7 +57,8 @@ fn render(dir: &Path) -> Result<String, FolderError> {
     let summary = folder.read_summary()?;
     let findings = folder.read_findings()?;
     let documented = folder.read_documented().map_err(|e| e.to_string());
-    let groups = groups::group(&findings);
+    let known = summary.baseline.clone().unwrap_or_default().signatures;
+    let groups = groups::group(&findings, &known);
     let mut body =
         overview::headline(&summary, |label| groups.iter().filter(|g| g.label == label).count());
     body.push_str(&overview::facts(&summary));

@@ -20,7 +20,12 @@ pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> String {
     };
     let (class, words) = if v.bug > 0 {
         let found = plural(v.bug, "violation");
-        ("bug", format!("{found}{} with cause bug", of(Label::Bug)))
+        let class = if summary.new_bugs() > 0 { "bug" } else { "fine" };
+        let known = match &summary.baseline {
+            Some(judged) => format!(" ({} in the baseline, {} new)", judged.known, judged.new),
+            None => String::new(),
+        };
+        (class, format!("{found}{} with cause bug{known}", of(Label::Bug)))
     } else if v.undecided > 0 {
         let found = plural(v.undecided, "undecided violation");
         ("undecided", format!("{found}{}, none with cause bug", of(Label::Undecided)))

@@ -1,6 +1,7 @@
 //! A hunt as JUnit's XML: one test a finding, and one for the hunt itself.
 
 use crate::junit::time;
+use isolde_hunt::baseline::Judged;
 use isolde_hunt::cause::Label;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::summary::Summary;
@@ -33,7 +34,13 @@ pub fn report(summary: &Summary, findings: &[Finding], trouble: Option<&str>) ->
     for finding in findings {
         let title = format!("case {} {}", finding.id, finding.title);
         let text = finding.explanation.join("\n");
+        let known = |judged: &Judged| judged.signatures.contains(&finding.signature);
         match finding.cause.label {
+            Label::Bug if summary.baseline.as_ref().is_some_and(known) => {
+                let mut status = TestCaseStatus::skipped();
+                status.set_message("known: it is in the baseline").set_description(text);
+                add(title, status, None);
+            }
             Label::Bug => {
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
                 status.set_message(finding.title.as_str()).set_description(text);

@@ -7,6 +7,7 @@ mod show;
 mod wish;
 
 use super::{Context, Levels, Outcome, parse_levels};
+use crate::baseline::BaselineFile;
 use crate::exit_code::{ExitCode, Failure};
 use crate::hunt_args::HuntArgs;
 use crate::junit::JunitFile;
@@ -28,6 +29,7 @@ use wish::Wish;
 
 pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
     let wish = Wish::of(args)?;
+    let baseline = args.baseline.read()?;
     let oracles = chosen_oracles(&wish.oracles)?;
     let target = context.parse_target(&wish.target)?;
     let planted = match &wish.fault {
@@ -100,7 +102,7 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
     let ended = show::watching(context, &hunt, cases, &watch, || {
         hunt::run(&hunt, first, &folder, earlier, &watch)
     });
-    Ok(finish(context, &wish, &folder, junit.as_ref(), ended))
+    Ok(finish(context, &wish, &folder, (junit.as_ref(), baseline), ended))
 }
 
 /// Everything that can still be written is written, whatever went wrong
@@ -109,15 +111,24 @@ fn finish(
     context: &Context<'_>,
     wish: &Wish,
     folder: &Folder,
-    junit: Option<&JunitFile>,
+    (junit, baseline): (Option<&JunitFile>, Option<BaselineFile>),
     ended: Ended,
 ) -> ExitCode {
-    let Ended { summary, failure: ended_by } = ended;
+    let Ended { mut summary, failure: ended_by } = ended;
     let mut troubles: Vec<Failure> = ended_by.map(failure).into_iter().collect();
     let findings = folder.read_findings().unwrap_or_else(|error| {
         troubles.push(error.into());
         Vec::new()
     });
+    if let Some(mut baseline) = baseline {
+        match baseline.judge(context.console, &findings) {
+            Ok(judged) => {
+                summary.baseline = Some(judged);
+                troubles.extend(folder.write_summary(&summary).err().map(Failure::from));
+            }
+            Err(error) => troubles.push(error),
+        }
+    }
     if let Err(error) = isolde_hunt::report::write(folder.path()) {
         troubles.push(error.into());
     }
@@ -133,7 +144,7 @@ fn finish(
     for trouble in &troubles {
         context.console.error(&trouble.message);
     }
-    match (interrupt::asked(), summary.violations.bug) {
+    match (interrupt::asked(), summary.new_bugs()) {
         (true, _) => ExitCode::Interrupted,
         // The others follow from the first.
         (false, 0) => troubles.first().map_or(ExitCode::Fine, |trouble| trouble.code),

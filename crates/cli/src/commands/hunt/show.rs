@@ -157,14 +157,18 @@ pub fn ending(
     ));
     let v = summary.violations;
     let line = format!(
-        "violations: {} bug, {} undecided, {} documented; {} distinct finding{}",
+        "violations: {} bug{}, {} undecided, {} documented; {} distinct finding{}",
         v.bug,
+        match &summary.baseline {
+            Some(judged) => format!(" ({} known, {} new)", judged.known, judged.new),
+            None => String::new(),
+        },
         v.undecided,
         v.documented,
         summary.distinct,
         if summary.distinct == 1 { "" } else { "s" }
     );
-    let style = match (v.bug, v.undecided) {
+    let style = match (summary.new_bugs(), v.undecided) {
         (0, 0) => Style::Good,
         (0, _) => Style::Doubt,
         _ => Style::Bad,
@@ -183,17 +187,22 @@ pub fn ending(
     if summary.not_run > 0 {
         console.say(&format!("  {} cases had a schema that it refused", summary.not_run));
     }
-    show_findings(context, folder, findings);
+    show_findings(context, folder, summary, findings);
     console.print(&format!("report: {}", folder.path().join("report.html").display()));
     super::next::show(context, wish, folder, summary, findings);
 }
 
 /// One line for each kind of finding, and where the others are.
-fn show_findings(context: &Context<'_>, folder: &Folder, findings: &[Finding]) {
+fn show_findings(context: &Context<'_>, folder: &Folder, summary: &Summary, findings: &[Finding]) {
     const MOST: usize = 8;
     let console = context.console;
-    let all: Vec<&Finding> =
+    let known = |f: &Finding| {
+        summary.baseline.as_ref().is_some_and(|judged| judged.signatures.contains(&f.signature))
+    };
+    let mut all: Vec<&Finding> =
         findings.iter().filter(|f| f.cause.label != Label::Documented).collect();
+    // What is new first.
+    all.sort_by_key(|f| known(f));
     let mut kinds: Vec<&Finding> = Vec::new();
     for finding in &all {
         if kinds.len() < MOST && kinds.iter().all(|f| f.signature != finding.signature) {
@@ -202,7 +211,9 @@ fn show_findings(context: &Context<'_>, folder: &Folder, findings: &[Finding]) {
     }
     let place = folder.path().join("findings");
     for finding in &kinds {
-        console.print(&format!("  {}  {}", place.join(&finding.id).display(), finding.title));
+        let word = if known(finding) { "known: " } else { "" };
+        let folder = place.join(&finding.id);
+        console.print(&format!("  {}  {word}{}", folder.display(), finding.title));
     }
     if kinds.len() < all.len() {
         console.print(&format!(
