@@ -33,7 +33,7 @@ pub struct Hunter<'a> {
 }
 
 /// Violations that looked the same before they were reduced.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Seen {
     count: u32,
     /// What the first of them looked like when it was reduced: what is not
