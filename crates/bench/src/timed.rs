@@ -80,6 +80,22 @@ impl Engine for Timed {
         self.timed("probes", |e| e.waiting(sessions))
     }
 
+    fn breaks_deadlocks_within(&self) -> Option<Duration> {
+        self.inner.breaks_deadlocks_within()
+    }
+
+    fn can_cancel(&self) -> bool {
+        self.inner.can_cancel()
+    }
+
+    fn server_ended(&mut self) -> Option<String> {
+        self.inner.server_ended()
+    }
+
+    fn is_users(&self) -> bool {
+        self.inner.is_users()
+    }
+
     fn cancel(&mut self, session: SessionId) -> EngineResult<()> {
         self.timed("cancels", |e| e.cancel(session))
     }

@@ -159,6 +159,13 @@ pub trait Engine: Send {
     /// Who of these sessions waits right now; answers in the same order.
     fn waiting(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<WaitState>>;
 
+    /// How long a circle of waits lasts at most before the engine breaks it,
+    /// where that is known. InnoDB names whoever stands ahead in a queue as a
+    /// holder, so not every circle that its view shows is a deadlock.
+    fn breaks_deadlocks_within(&self) -> Option<Duration> {
+        None
+    }
+
     /// Ends the statement that the session is executing.
     fn cancel(&mut self, session: SessionId) -> EngineResult<()>;
 

@@ -459,6 +459,11 @@ impl Engine for MySqlEngine {
         Ok(states)
     }
 
+    fn breaks_deadlocks_within(&self) -> Option<Duration> {
+        // It looks for one whenever a wait begins; this leaves it some time.
+        (self.flavour.view == View::DataLockWaits).then_some(Duration::from_millis(300))
+    }
+
     fn cancel(&mut self, session: SessionId) -> EngineResult<()> {
         self.control(&format!("kill query {session}")).map(|_| ())
     }

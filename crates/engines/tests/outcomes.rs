@@ -508,3 +508,22 @@ fn ddl_that_waits_for_a_transaction_on_tidb_is_seen() {
     let history = run(&mut runner, &case, None);
     assert_eq!(told(&history, "s2.1"), "waits for s1, then ok");
 }
+
+#[test]
+fn the_limit_of_a_statement_does_not_count_the_time_in_which_it_waited() {
+    let Some(mut runner) = open("mariadb") else { return };
+    runner.limits.statement = std::time::Duration::from_millis(1500);
+    let case = steps(
+        TWO_ROWS,
+        "s1> begin;
+         s1> update t set v = 0 where id = 1;
+         s2> update t set v = v + 1 + sleep(0.7) where id = 1;
+         s1> select sleep(0.7);
+         s1> select sleep(0.7);
+         s1> select sleep(0.7);
+         s1> commit;",
+    );
+    let history = run(&mut runner, &case, None);
+    assert!(!history.was_cancelled(), "{}", isolde_core::transcript::transcript(&history));
+    assert_eq!(told(&history, "s2.1"), "waits, then 1 row");
+}

@@ -10,6 +10,7 @@ use isolde_core::history::TargetInfo;
 use isolde_core::{Level, Profile};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(super) struct Faulty {
     world: Arc<World>,
@@ -64,6 +65,10 @@ impl Engine for Faulty {
 
     fn waiting(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<WaitState>> {
         lock(&self.world.engine).waiting(sessions)
+    }
+
+    fn breaks_deadlocks_within(&self) -> Option<Duration> {
+        lock(&self.world.engine).breaks_deadlocks_within()
     }
 
     fn cancel(&mut self, session: SessionId) -> EngineResult<()> {

@@ -25,6 +25,8 @@ pub struct InFlight {
     pub step: Option<usize>,
     pub sql: String,
     pub since: Instant,
+    /// The same without the time in which it waited: what it is cancelled by.
+    pub works_since: Instant,
     /// Set when the server first said that it waits; orders the waiters.
     pub waiting: Option<usize>,
     /// When the runner first told it to end.
@@ -64,6 +66,7 @@ impl Live {
             step,
             sql: sql.into(),
             since: Instant::now(),
+            works_since: Instant::now(),
             waiting: None,
             cancelled: None,
         });

@@ -150,11 +150,15 @@ impl Run<'_> {
                 cycle_since = None;
                 continue;
             }
+            self.leave_waits_out(&out, &states);
             let all_wait = states.iter().all(|s| matches!(s, WaitState::Waiting(_)));
             if all_wait {
                 let cycle = has_cycle(&self.ids(&out), &states);
                 let patience = match cycle {
-                    true => self.limits.deadlock,
+                    true => {
+                        let soon = self.engine.breaks_deadlocks_within();
+                        soon.unwrap_or(self.limits.deadlock).min(self.limits.deadlock)
+                    }
                     false if self.may_be_deadlocked(&out, &states) => UNSEEN_DEADLOCK,
                     false => Duration::ZERO,
                 };
@@ -184,6 +188,17 @@ impl Run<'_> {
             }
             self.collect_replies(finished, pause);
             pause = (pause * 3 / 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// A wait takes as long as others let it; only what comes after it counts.
+    fn leave_waits_out(&mut self, out: &[usize], states: &[WaitState]) {
+        for (who, state) in out.iter().zip(states) {
+            if let (WaitState::Waiting(_), Some(in_flight)) =
+                (state, &mut self.lives[*who].in_flight)
+            {
+                in_flight.works_since = Instant::now();
+            }
         }
     }
 
@@ -261,7 +276,7 @@ impl Run<'_> {
             let Some(in_flight) = &self.lives[*who].in_flight else { continue };
             match in_flight.cancelled {
                 Some(first) if first.elapsed() > self.limits.cancel => self.does_not_end(*who)?,
-                None if in_flight.since.elapsed() > limit => self.cancel(*who)?,
+                None if in_flight.works_since.elapsed() > limit => self.cancel(*who)?,
                 _ => {}
             }
         }
