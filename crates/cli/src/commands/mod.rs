@@ -12,6 +12,7 @@ mod merge;
 mod repl;
 mod replay;
 mod replay_finding;
+mod replay_show;
 mod replay_target;
 mod report;
 mod server;
