@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// How long a fresh statement is awaited before the server is asked about it:
 /// somewhat longer than statements usually take here, within these bounds.
 const LEAST_PATIENCE: Duration = Duration::from_micros(100);
-const MOST_PATIENCE: Duration = Duration::from_micros(400);
+const MOST_PATIENCE: Duration = Duration::from_millis(4);
 /// The first pause between two questions.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 /// The longest pause between two questions about a statement that works.
@@ -33,6 +33,8 @@ const UNCONFIRMED: Duration = Duration::from_millis(200);
 
 pub(super) struct Finished {
     who: usize,
+    /// From sending to here.
+    took: Duration,
     reply: Reply,
     wait_order: Option<usize>,
 }
@@ -46,13 +48,20 @@ impl Run<'_> {
         if let Some(who) = fresh {
             let patience = (*self.typical_reply * 5 / 4).clamp(LEAST_PATIENCE, MOST_PATIENCE);
             if let Some(reply) = self.lives[who].session.reply(patience) {
-                self.learn_reply_time(who);
                 self.accept(who, reply, &mut finished);
             }
         }
         match self.engine.profile().waiting {
             Waiting::Retry | Waiting::Never => self.settle_at_once(&mut finished)?,
             Waiting::Probe | Waiting::Timeout => self.settle_by_asking(&mut finished)?,
+        }
+        let at_once = |f: &&Finished| Some(f.who) == fresh && f.wait_order.is_none();
+        // A moving average, so that the first question comes neither while most
+        // statements are about to answer nor long after they would have.
+        if let Some(Finished { took, .. }) = finished.iter().find(at_once) {
+            // What computes for long says nothing of the others.
+            let took = (*took).min(MOST_PATIENCE);
+            *self.typical_reply = (*self.typical_reply * 7 + took) / 8;
         }
         Ok(self.record_finished(finished, fresh, fresh_kind))
     }
@@ -94,17 +103,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A moving average, so that the first question comes neither while most
-    /// statements are about to answer nor long after they would have.
-    fn learn_reply_time(&mut self, who: usize) {
-        if let Some(in_flight) = &self.lives[who].in_flight {
-            *self.typical_reply = (*self.typical_reply * 7 + in_flight.since.elapsed()) / 8;
-        }
-    }
-
     pub(super) fn accept(&mut self, who: usize, reply: Reply, finished: &mut Vec<Finished>) {
         let wait_order = self.lives[who].wait_order();
-        finished.push(Finished { who, reply, wait_order });
+        let took = self.lives[who].in_flight.as_ref().map(|f| f.since.elapsed());
+        finished.push(Finished { who, took: took.unwrap_or_default(), reply, wait_order });
     }
 
     pub(super) fn outstanding(&self, finished: &[Finished]) -> Vec<usize> {
