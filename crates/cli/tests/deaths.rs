@@ -128,3 +128,18 @@ fn a_users_server_that_does_not_come_back_ends_the_hunt_with_all_it_has() {
     assert!(out.join("report.html").exists());
     assert!(out.join("current/worker-0.case").exists(), "the suspect stays");
 }
+
+#[test]
+fn a_server_that_lets_nobody_new_in_is_noticed_while_the_others_are_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let hunt = started(&out, &["postgres", "--seed", "5", "--cases", "90"]);
+    // Those that are connected have processes of their own, which go on.
+    signal(server_at_work(&hunt, &out), libc::SIGSTOP);
+    let (output, said) = ended(hunt);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let found = crashes(&out);
+    assert_eq!(found.len(), 1, "{said}");
+    assert!(found[0].title.contains("the server hangs"), "{}", found[0].title);
+    is_whole(&out, &found[0]);
+}

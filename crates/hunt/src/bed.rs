@@ -136,7 +136,7 @@ impl Bed {
         }
         if self.runner.engine.is_users() {
             let limit = COMES_BACK.as_secs();
-            self.say(format!("the server is gone; it has {limit} seconds to come back"));
+            self.say(format!("the server does not answer; it has {limit} seconds to come back"));
         }
         self.runner.bring_back()?;
         if self.runner.engine.is_users() {

@@ -6,14 +6,16 @@
 //! looked at once more: what else there is to find in it does not depend on
 //! when somebody stopped the server.
 
-use crate::bed::{BedError, Broke};
+use crate::bed::{BedError, Broke, Ground};
 use crate::cause::{Cause, Label};
+use crate::check::Checked;
 use crate::confirm::{Rate, confirm};
 use crate::finding::Evidence;
 use crate::hunter::Hunter;
 use crate::tally::Tally;
 use isolde_core::generate::Plan;
 use isolde_core::history::Fall;
+use isolde_core::oracle::broken;
 
 /// How often a case is looked at that the engine never lives through.
 const LOOKS: usize = 3;
@@ -66,6 +68,29 @@ impl Hunter<'_> {
             tally.count_finding(&found.finding);
         }
         Ok(Examined { evidence, ended })
+    }
+
+    /// Looks whether the server is well after the last case for now. What it
+    /// finds is counted in `tally`.
+    pub fn look_after(&mut self, plan: &Plan, tally: &mut Tally) -> Option<Evidence> {
+        // Any other reason to be refused shows when somebody is needed.
+        let death = self.bed.runner.look_after().ok().flatten()?;
+        let case = plan.to_case();
+        let history = self.bed.runner.not_run(&case, None, death);
+        let differences = broken(&case, &history);
+        let broke = Broke {
+            ground: Ground::of(plan),
+            checked: Checked::crash(history, differences),
+            moment: "after the case, when somebody new was to log in",
+            case,
+        };
+        let cause = broke_because(&broke);
+        let Broke { case, checked, .. } = broke;
+        let rate = Rate { seen: 1, runs: 1 };
+        let mut evidence = self.evidence(plan, &case, &case, checked, cause, rate, None);
+        evidence.finding.id = format!("{:08}-after", plan.number);
+        tally.count_finding(&evidence.finding);
+        Some(evidence)
     }
 
     /// The finding, whether it happened again, and what kept it from being

@@ -340,7 +340,13 @@ impl Ctx<'_> {
     ) -> Result<Option<HuntError>, HuntError> {
         let plan = hunter.generator.plan(number);
         self.folder.announce(worker, &case::format(&plan.to_case()))?;
-        let examined = hunter.examine(&plan, tally)?;
+        let mut examined = hunter.examine(&plan, tally)?;
+        let last = (number + 1).is_multiple_of(CASES_PER_BLOCK)
+            || self.hunt.cases == Some(number + 1)
+            || self.stopped();
+        if last && examined.ended.is_none() && !self.hurried() {
+            examined.evidence.extend(hunter.look_after(&plan, tally));
+        }
         let mut earlier = self.lock().aside.remove(&number).unwrap_or_default();
         let mut news = Vec::new();
         for evidence in examined.evidence {

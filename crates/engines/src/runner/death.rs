@@ -71,6 +71,18 @@ impl Runner {
         Ok(self.mourn(Death { how, why: error.why().into(), log: None }))
     }
 
+    /// Whether somebody new can log in: a server may go on serving those that
+    /// are there and let nobody in.
+    pub fn look_after(&mut self) -> Result<Option<Death>, RunError> {
+        if self.down {
+            return Ok(None);
+        }
+        match self.engine.open() {
+            Ok(_) => Ok(None),
+            Err(error) => self.death_by(error.into()).map(Some),
+        }
+    }
+
     /// What a run that never began on a dead server has to show.
     pub fn not_run(
         &self,
