@@ -6,21 +6,21 @@
 //! answer does: what the server says after an error is what happened to the
 //! transaction.
 
+mod login;
+mod values;
+
 use crate::engine::{EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
-use crate::poll::{LOGIN_LIMIT, await_login, by_mode, check_length, not_logged_in};
+use crate::poll::{by_mode, check_length, not_logged_in};
 use crate::stream::Stream;
-use crate::tls::{Mode, Tls};
+use crate::tls::Tls;
 use isolde_core::history::{DbError, ErrorEffect};
 use isolde_core::{Profile, Value, sql};
-use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
-use mysql_common::collations::CollationId;
-use mysql_common::constants::{CapabilityFlags, ColumnType};
 use mysql_common::io::ParseBuf;
-use mysql_common::packets::{AuthPlugin, Column, HandshakePacket, HandshakeResponse, SslRequest};
-use mysql_common::proto::MySerialize;
+use mysql_common::packets::Column;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use values::{length_encoded, ok_packet, row};
 
 pub struct Login<'a> {
     pub host: &'a str,
@@ -32,14 +32,10 @@ pub struct Login<'a> {
     pub tls: Option<&'a Tls>,
 }
 
-const LARGEST_PACKET: u32 = 1 << 24;
-/// As the answer to the handshake says it, too: servers compare.
-const UTF8MB4: u8 = CollationId::UTF8MB4_GENERAL_CI as u8;
 const COM_QUERY: u8 = 3;
 const COM_PING: u8 = 14;
 const IN_TRANSACTION: u16 = 1;
 const MORE_RESULTS: u16 = 8;
-const BINARY_CHARSET: u16 = 63;
 
 pub struct MySqlSession {
     stream: Stream,
@@ -77,30 +73,6 @@ enum Expects {
     Status,
 }
 
-struct LoginContext<'a> {
-    password: &'a [u8],
-    nonce: &'a [u8],
-    encrypted: bool,
-}
-
-impl Context for LoginContext<'_> {
-    fn pass(&self) -> &[u8] {
-        self.password
-    }
-    fn is_ipc_transport(&self) -> bool {
-        false
-    }
-    fn is_tls_transport(&self) -> bool {
-        self.encrypted
-    }
-    fn scramble(&self) -> &[u8] {
-        self.nonce
-    }
-    fn server_key_pem(&self) -> Option<&[u8]> {
-        None
-    }
-}
-
 impl MySqlSession {
     pub fn connect(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<MySqlSession> {
         let place = format!("{}:{}", login.host, login.port);
@@ -123,132 +95,6 @@ impl MySqlSession {
             Ok(session)
         })
         .map_err(|e| not_logged_in(&place, &e))
-    }
-
-    fn log_in(&mut self, login: &Login<'_>, tls: Option<&Tls>) -> io::Result<()> {
-        let deadline = Instant::now() + LOGIN_LIMIT;
-        let first = self.read_login_packet(deadline)?;
-        if first.first() == Some(&0xff) {
-            return Err(io::Error::other(self.error(&first).to_string()));
-        }
-        let hello: HandshakePacket<'_> = ParseBuf(&first).parse(())?;
-        self.id = u64::from(hello.connection_id());
-        self.server_version = hello.server_version_str().into_owned();
-        let password = login.password.unwrap_or("").as_bytes();
-        let mut nonce = hello.nonce();
-        nonce.truncate(20);
-        let mut wanted = CapabilityFlags::CLIENT_PROTOCOL_41
-            | CapabilityFlags::CLIENT_LONG_PASSWORD
-            | CapabilityFlags::CLIENT_TRANSACTIONS
-            | CapabilityFlags::CLIENT_SECURE_CONNECTION
-            | CapabilityFlags::CLIENT_MULTI_RESULTS
-            | CapabilityFlags::CLIENT_MULTI_STATEMENTS
-            | CapabilityFlags::CLIENT_PLUGIN_AUTH;
-        if login.database.is_some() {
-            wanted |= CapabilityFlags::CLIENT_CONNECT_WITH_DB;
-        }
-        if let Some(tls) = tls {
-            if hello.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
-                wanted |= CapabilityFlags::CLIENT_SSL;
-                let wanted = wanted & hello.capabilities();
-                self.encrypt(tls, login.host, wanted, deadline)?;
-            } else if tls.mode >= Mode::Require {
-                return Err(io::Error::other("it does not offer TLS, which ssl-mode asks for"));
-            }
-        }
-        let plugin = hello.auth_plugin().unwrap_or(AuthPlugin::MysqlNativePassword).into_owned();
-        let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("login: {e}"));
-        let encrypted = self.stream.is_encrypted();
-        self.check_plugin(&plugin)?;
-        let mut procedure = plugin.init().map_err(|e| bad(&e))?;
-        let context = LoginContext { password, nonce: &nonce, encrypted };
-        let answer = procedure.run(context, &nonce).map_err(|e| bad(&e))?;
-        let response = HandshakeResponse::new(
-            answer.data().map(<[u8]>::to_vec),
-            (5, 6, 0),
-            Some(login.user.as_bytes().to_vec()),
-            login.database.map(|d| d.as_bytes().to_vec()),
-            Some(plugin),
-            wanted & hello.capabilities(),
-            None,
-            LARGEST_PACKET,
-        );
-        let mut payload = Vec::new();
-        response.serialize(&mut payload);
-        self.write_packet(&payload)?;
-        self.finish_login(password, nonce, &mut procedure, deadline)
-    }
-
-    /// All that follows is encrypted; nothing in clear may be left to read.
-    fn encrypt(
-        &mut self,
-        tls: &Tls,
-        host: &str,
-        wanted: CapabilityFlags,
-        deadline: Instant,
-    ) -> io::Result<()> {
-        let mut payload = Vec::new();
-        SslRequest::new(wanted, LARGEST_PACKET, UTF8MB4).serialize(&mut payload);
-        self.write_packet(&payload)?;
-        if self.read_to < self.incoming.len() {
-            return Err(io::Error::other("it has sent more in clear than it should"));
-        }
-        self.stream.encrypt(tls, host, deadline)
-    }
-
-    /// Whoever listens could read a password that is sent as it is.
-    fn check_plugin(&self, plugin: &AuthPlugin<'_>) -> io::Result<()> {
-        match plugin {
-            AuthPlugin::MysqlClearPassword if !self.stream.is_encrypted() => Err(io::Error::other(
-                "it asks for the password in clear; ssl-mode=REQUIRED hides it",
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    fn finish_login(
-        &mut self,
-        password: &[u8],
-        mut nonce: Vec<u8>,
-        procedure: &mut AuthProc,
-        deadline: Instant,
-    ) -> io::Result<()> {
-        let bad = |e: &dyn std::fmt::Display| io::Error::other(format!("login: {e}"));
-        let encrypted = self.stream.is_encrypted();
-        loop {
-            let packet = self.read_login_packet(deadline)?;
-            let answer = match packet.first() {
-                Some(0x00) => return Ok(()),
-                Some(0xff) => {
-                    let error = self.error(&packet);
-                    let kind = match error.code.as_str() {
-                        "1045" => io::ErrorKind::PermissionDenied,
-                        _ => io::ErrorKind::Other,
-                    };
-                    return Err(io::Error::new(kind, error.to_string()));
-                }
-                Some(0xfe) => {
-                    let rest = &packet[1..];
-                    let end = rest.iter().position(|b| *b == 0).unwrap_or(rest.len());
-                    let plugin = AuthPlugin::from_bytes(&rest[..end]);
-                    self.check_plugin(&plugin)?;
-                    nonce = rest.get(end + 1..).unwrap_or_default().to_vec();
-                    nonce.truncate(20);
-                    *procedure = plugin.init().map_err(|e| bad(&e))?;
-                    let context = LoginContext { password, nonce: &nonce, encrypted };
-                    procedure.run(context, &nonce).map_err(|e| bad(&e))?
-                }
-                Some(0x01) => {
-                    let context = LoginContext { password, nonce: &nonce, encrypted };
-                    procedure.run(context, &packet[1..]).map_err(|e| bad(&e))?
-                }
-                _ => return Err(io::Error::other("it asks for a login that Isolde cannot do")),
-            };
-            if let Some(data) = answer.data() {
-                let data = data.to_vec();
-                self.write_packet(&data)?;
-            }
-        }
     }
 
     fn write_packet(&mut self, payload: &[u8]) -> io::Result<()> {
@@ -281,16 +127,6 @@ impl MySqlSession {
         let incoming = &mut self.incoming;
         self.received += self.stream.read_into(|bytes| incoming.extend_from_slice(bytes))?;
         check_length(self.received)
-    }
-
-    fn read_login_packet(&mut self, deadline: Instant) -> io::Result<Vec<u8>> {
-        loop {
-            if let Some(packet) = self.next_packet() {
-                return Ok(packet);
-            }
-            await_login(self.stream.socket(), deadline)?;
-            self.read_some()?;
-        }
     }
 
     /// A whole packet, joined where it is longer than 16 MB. Nothing is copied
@@ -485,79 +321,6 @@ impl Session for MySqlSession {
                 return Some(self.lost(&error.to_string()));
             }
         }
-    }
-}
-
-fn ok_packet(packet: &[u8]) -> (u64, u16) {
-    let mut rest = packet.get(1..).unwrap_or_default();
-    let affected = length_encoded(&mut rest).unwrap_or(0);
-    let _insert_id = length_encoded(&mut rest);
-    let status = rest.get(..2).map_or(0, |s| u16::from_le_bytes([s[0], s[1]]));
-    (affected, status)
-}
-
-fn length_encoded(rest: &mut &[u8]) -> Option<u64> {
-    let (first, tail) = rest.split_first()?;
-    let size = match first {
-        0xfc => 2,
-        0xfd => 3,
-        0xfe => 8,
-        0xfb | 0xff => return None,
-        small => {
-            *rest = tail;
-            return Some(u64::from(*small));
-        }
-    };
-    let bytes = tail.get(..size)?;
-    *rest = &tail[size..];
-    Some(bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
-}
-
-fn row(columns: &[Column], packet: &[u8]) -> Vec<Value> {
-    let mut rest = packet;
-    columns
-        .iter()
-        .map(|column| {
-            if rest.first() == Some(&0xfb) {
-                rest = &rest[1..];
-                return Value::Null;
-            }
-            let length = usize::try_from(length_encoded(&mut rest).unwrap_or(0)).unwrap_or(0);
-            let (bytes, tail) = rest.split_at(length.min(rest.len()));
-            rest = tail;
-            value(column, bytes)
-        })
-        .collect()
-}
-
-fn value(column: &Column, bytes: &[u8]) -> Value {
-    use ColumnType::*;
-    let text = || String::from_utf8_lossy(bytes).into_owned();
-    match column.column_type() {
-        MYSQL_TYPE_TINY | MYSQL_TYPE_SHORT | MYSQL_TYPE_LONG | MYSQL_TYPE_INT24
-        | MYSQL_TYPE_LONGLONG | MYSQL_TYPE_YEAR => {
-            let text = text();
-            text.parse().map_or(Value::Decimal(text), Value::Int)
-        }
-        MYSQL_TYPE_FLOAT | MYSQL_TYPE_DOUBLE => {
-            let text = text();
-            text.parse().map_or(Value::Text(text), Value::Float)
-        }
-        MYSQL_TYPE_DECIMAL | MYSQL_TYPE_NEWDECIMAL => Value::Decimal(text()),
-        MYSQL_TYPE_BIT => Value::Bytes(bytes.to_vec()),
-        MYSQL_TYPE_TINY_BLOB
-        | MYSQL_TYPE_MEDIUM_BLOB
-        | MYSQL_TYPE_LONG_BLOB
-        | MYSQL_TYPE_BLOB
-        | MYSQL_TYPE_STRING
-        | MYSQL_TYPE_VAR_STRING
-        | MYSQL_TYPE_VARCHAR
-        | MYSQL_TYPE_GEOMETRY
-            if column.character_set() == BINARY_CHARSET =>
-        {
-            Value::Bytes(bytes.to_vec())
-        }
-        _ => Value::Text(text()),
     }
 }
 
