@@ -88,8 +88,8 @@ impl Engine for Timed {
         self.inner.can_cancel()
     }
 
-    fn server_ended(&mut self) -> Option<String> {
-        self.inner.server_ended()
+    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+        self.inner.server_ended(patience)
     }
 
     fn is_users(&self) -> bool {

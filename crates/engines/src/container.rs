@@ -138,9 +138,9 @@ impl Engine for Contained {
     fn spec_links(&mut self, test: &str, sessions: &[String]) -> EngineResult<Option<PgLinks>> {
         self.inner.spec_links(test, sessions)
     }
-    fn server_ended(&mut self) -> Option<String> {
-        let status = self.container.child.try_wait().ok().flatten();
-        status.map(|status| format!("its container ended ({status})"))
+    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+        let status = crate::server::exit_status(&mut self.container.child, patience)?;
+        Some(format!("its container ended ({status})"))
     }
     fn log_tail(&self) -> Option<String> {
         crate::server::tail(self.container.log.path(), 4000).ok()

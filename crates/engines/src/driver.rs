@@ -178,7 +178,7 @@ impl Engine for DriverEngine {
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
         self.settled()?;
         let mut session = match self.control.take() {
-            Some(session) if session.process.end().is_none() => session,
+            Some(session) if session.process.end(Duration::ZERO).is_none() => session,
             _ => self.open_session()?,
         };
         session.start(sql);
@@ -222,8 +222,8 @@ impl Engine for DriverEngine {
         Ok(())
     }
 
-    fn server_ended(&mut self) -> Option<String> {
-        self.process.end()
+    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+        self.process.end(patience)
     }
 
     fn log_tail(&self) -> Option<String> {
@@ -239,7 +239,7 @@ impl Engine for DriverEngine {
 impl Drop for DriverEngine {
     fn drop(&mut self) {
         self.control = None;
-        if self.process.end().is_none() {
+        if self.process.end(Duration::ZERO).is_none() {
             // A chance to remove its files; a driver that ignores it is killed
             // when the last session lets go of the process.
             self.process.settle(Duration::from_millis(200));
@@ -286,7 +286,7 @@ impl Session for DriverSession {
 
 impl Drop for DriverSession {
     fn drop(&mut self) {
-        if self.process.end().is_none() {
+        if self.process.end(Duration::ZERO).is_none() {
             self.process.send_unwatched(json!({"request": "close", "session": self.id}));
         }
     }

@@ -43,7 +43,7 @@ impl Lab {
     /// A driver that lives and a database that is empty; a driver that the
     /// check before has killed is started again.
     pub fn fresh(&mut self) -> Found<()> {
-        if self.process.as_ref().is_none_or(|p| p.end().is_some()) {
+        if self.process.as_ref().is_none_or(|p| p.end(Duration::ZERO).is_some()) {
             match greet(&self.command, HELLO_LIMIT) {
                 Ok((process, hello)) => (self.process, self.hello) = (Some(process), hello),
                 Err(error) => return fault("the driver starts a second time", error.to_string()),

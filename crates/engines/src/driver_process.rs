@@ -189,8 +189,9 @@ impl DriverProcess {
         self.shared.wait_until(patience, exited)
     }
 
-    pub fn end(&self) -> Option<String> {
-        self.shared.lock().end.clone()
+    /// Why it is of no more use, if it comes to that within `patience`.
+    pub fn end(&self, patience: Duration) -> Option<String> {
+        self.shared.wait_until(patience, |state| state.end.clone())
     }
 
     pub fn kill(&self) {

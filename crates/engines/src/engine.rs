@@ -198,8 +198,9 @@ pub trait Engine: Send {
     /// started anew, empty; of a user's only the connection is made again.
     fn revive(&mut self) -> EngineResult<()>;
 
-    /// How the process of the server ended, if it has and it is ours.
-    fn server_ended(&mut self) -> Option<String> {
+    /// How the process of the server ended, if it is ours and does so within
+    /// `patience`: connections break a moment before their server has ended.
+    fn server_ended(&mut self, _patience: Duration) -> Option<String> {
         None
     }
 

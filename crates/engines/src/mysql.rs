@@ -558,8 +558,8 @@ impl Engine for MySqlEngine {
         self.private.as_ref().map(|(server, _)| server.log_tail())
     }
 
-    fn server_ended(&mut self) -> Option<String> {
-        self.private.as_mut().and_then(|(server, _)| server.ended())
+    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+        self.private.as_mut().and_then(|(server, _)| server.ended(patience))
     }
 
     fn is_users(&self) -> bool {

@@ -25,6 +25,7 @@ use isolde_core::profile::{
 use isolde_core::{Anomaly, Level, Value};
 use private_server::Started;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub fn profile() -> Profile {
     use Anomaly::*;
@@ -476,8 +477,8 @@ impl Engine for Postgres {
         self.private.as_ref().map(|p| p.server.log_tail())
     }
 
-    fn server_ended(&mut self) -> Option<String> {
-        self.private.as_mut().and_then(|p| p.server.ended())
+    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+        self.private.as_mut().and_then(|p| p.server.ended(patience))
     }
 
     fn is_users(&self) -> bool {

@@ -224,7 +224,7 @@ impl Engine for Scripted {
         Ok(())
     }
 
-    fn server_ended(&mut self) -> Option<String> {
+    fn server_ended(&mut self, _: Duration) -> Option<String> {
         let ended = self.shared.lock().state == State::Dead { seen: true };
         ended.then(|| "its process ended (by the script)".into())
     }

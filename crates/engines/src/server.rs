@@ -16,7 +16,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::{OpenOptionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -116,12 +116,10 @@ impl PrivateServer {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// How its process ended, if it has.
-    pub fn ended(&mut self) -> Option<String> {
-        match self.child.try_wait() {
-            Ok(Some(status)) => Some(format!("its process ended ({status})")),
-            _ => None,
-        }
+    /// How its process ended, if it does within `patience`.
+    pub fn ended(&mut self, patience: Duration) -> Option<String> {
+        let status = exit_status(&mut self.child, patience)?;
+        Some(format!("its process ended ({status})"))
     }
 
     /// Whether the process that listens on the port is the one we started.
@@ -304,6 +302,20 @@ fn listening_sockets(table: &str, port: u16) -> Vec<String> {
             ours.then(|| fields.get(9).map(|inode| inode.to_string())).flatten()
         })
         .collect()
+}
+
+/// How a process ended, if it does within `patience`.
+pub fn exit_status(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 pub fn tail(path: &Path, bytes: u64) -> io::Result<String> {

@@ -100,8 +100,8 @@ impl Engine for Faulty {
         Ok(())
     }
 
-    fn server_ended(&mut self) -> Option<String> {
-        lock(&self.world.engine).server_ended()
+    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+        lock(&self.world.engine).server_ended(patience)
     }
 
     fn is_users(&self) -> bool {

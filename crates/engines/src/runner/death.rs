@@ -13,6 +13,8 @@ pub const COMES_BACK: Duration = Duration::from_secs(60);
 const STARTS: u32 = 3;
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(200);
+/// How long its process may take to end once its connections have broken.
+const LAST_BREATH: Duration = Duration::from_secs(2);
 /// How long the connections of a server that died may take to notice: each
 /// may bring its last words.
 const LAST_WORDS: Duration = Duration::from_millis(100);
@@ -100,7 +102,7 @@ impl Runner {
     /// answers some connections a little longer than others.
     pub(super) fn notice_death(&mut self, history: &mut History) {
         if history.death.is_none()
-            && let Some(why) = self.engine.server_ended()
+            && let Some(why) = self.engine.server_ended(Duration::ZERO)
         {
             history.death = Some(Death { how: Fall::Died, why, log: None });
         }
@@ -120,7 +122,7 @@ impl Runner {
     fn gone(&mut self) -> Option<EngineError> {
         (0..5).find_map(|look| {
             std::thread::sleep(Duration::from_millis(if look == 0 { 0 } else { 50 }));
-            if let Some(why) = self.engine.server_ended() {
+            if let Some(why) = self.engine.server_ended(Duration::ZERO) {
                 return Some(EngineError::Lost(why));
             }
             self.engine.control("select 1").err()
@@ -133,7 +135,7 @@ impl Runner {
         self.preparer = None;
         self.down = true;
         if death.how == Fall::Died
-            && let Some(ended) = self.engine.server_ended()
+            && let Some(ended) = self.engine.server_ended(LAST_BREATH)
             && !death.why.contains(&ended)
         {
             death.why = format!("{}; {ended}", death.why);
