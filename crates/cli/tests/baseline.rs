@@ -1,29 +1,16 @@
 //! `--baseline`: only what is new fails.
 
+mod program;
+
+use program::{isolde, stderr, stdout, text};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
-
-fn isolde(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isolde")).args(args).stdin(Stdio::null()).output().unwrap()
-}
+use std::process::Output;
 
 fn hunt(out: &Path, more: &[&str]) -> Output {
     let args = ["hunt", "sqlite", "--seed", "7", "--cases", "36", "--out", text(out)];
     let fault = ["--fault", "statement-dropped", "--fault-rate", "1"];
     isolde(&[&args[..], &fault, more].concat())
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Lines that are signatures.

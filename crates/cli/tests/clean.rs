@@ -1,22 +1,18 @@
 //! What a killed Isolde leaves on a user's server is found again, and nothing
 //! else there is touched.
 
+mod program;
 mod servers;
 
 use isolde_engines::target::Target;
+use program::command;
 use servers::Server;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output};
 use std::time::{Duration, Instant};
 
-fn isolde(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
 fn run(arguments: &[&str]) -> (Option<i32>, String) {
-    let Output { status, stdout, stderr } = isolde(arguments).output().unwrap();
+    let Output { status, stdout, stderr } = command(arguments).output().unwrap();
     let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
     (status.code(), text)
 }
@@ -40,7 +36,7 @@ fn hunting(url: &str, out: &Path) -> (Hunting, String) {
     let before = databases(url);
     let out = out.to_str().unwrap();
     let arguments = ["hunt", url, "--seed", "3", "--cases", "90000", "--out", out];
-    let child = Hunting(isolde(&arguments).spawn().unwrap());
+    let child = Hunting(command(&arguments).spawn().unwrap());
     let file = Path::new(out).join("hunt.json");
     let since = Instant::now();
     loop {

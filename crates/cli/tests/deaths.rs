@@ -1,14 +1,17 @@
 //! `isolde hunt` when its server is killed, stands still or cannot come back:
 //! always a finding, always a summary.
 
+mod program;
 mod servers;
 
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
+use program::{children, signal, wait_until};
+use rustix::process::Signal;
 use servers::Server;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn started(out: &Path, args: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
@@ -16,31 +19,8 @@ fn started(out: &Path, args: &[&str]) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// The processes that a process and its threads have started.
-fn children(process: u32) -> Vec<i32> {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten();
-    threads
-        .flatten()
-        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok())
-        .flat_map(|text| text.split_whitespace().map(|p| p.parse().unwrap()).collect::<Vec<_>>())
-        .collect()
-}
-
-fn signal(process: i32, signal: i32) {
-    // SAFETY: a signal to a server that a child of ours has started.
-    unsafe { libc::kill(process, signal) };
-}
-
-fn wait_until(happens: impl Fn() -> bool) {
-    let since = Instant::now();
-    while !happens() {
-        assert!(since.elapsed() < Duration::from_secs(180), "it never happened");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// Waits until the hunt is under way, and gives its server.
-fn server_at_work(hunt: &Child, out: &Path) -> i32 {
+fn server_at_work(hunt: &Child, out: &Path) -> u32 {
     wait_until(|| out.join("current/worker-0.case").exists());
     std::thread::sleep(Duration::from_millis(300));
     *children(hunt.id()).last().expect("a server")
@@ -72,7 +52,7 @@ fn a_killed_server_is_a_finding_and_the_hunt_goes_on_to_its_end() {
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("out");
         let hunt = started(&out, &[target, "--seed", "5", "--cases", "240"]);
-        signal(server_at_work(&hunt, &out), libc::SIGKILL);
+        signal(server_at_work(&hunt, &out), Signal::KILL);
         let (output, said) = ended(hunt);
         assert_eq!(output.status.code(), Some(1), "{target}: {said}");
         assert!(said.contains("the server died"), "{target}: {said}");
@@ -93,9 +73,9 @@ fn a_server_that_stands_still_hangs_and_is_replaced() {
         let out = dir.path().join("out");
         let hunt = started(&out, &[target, "--seed", "5", "--cases", "120"]);
         let server = server_at_work(&hunt, &out);
-        signal(server, libc::SIGSTOP);
-        let family = children(server as u32);
-        family.iter().for_each(|process| signal(*process, libc::SIGSTOP));
+        signal(server, Signal::STOP);
+        let family = children(server);
+        family.iter().for_each(|process| signal(*process, Signal::STOP));
         let (output, said) = ended(hunt);
         assert_eq!(output.status.code(), Some(1), "{target}: {said}");
         let found = crashes(&out);
@@ -104,7 +84,7 @@ fn a_server_that_stands_still_hangs_and_is_replaced() {
         is_whole(&out, &found[0]);
         assert_eq!(Folder::open(&out).read_summary().unwrap().cases, 120, "{target}: {said}");
         // Not even those that stood still are left.
-        let left = |p: &&i32| Path::new(&format!("/proc/{p}")).exists();
+        let left = |p: &&u32| Path::new(&format!("/proc/{p}")).exists();
         assert_eq!(family.iter().filter(left).count(), 0, "{target}");
         assert!(!Path::new(&format!("/proc/{server}")).exists(), "{target}");
     }
@@ -118,7 +98,7 @@ fn a_users_server_that_does_not_come_back_ends_the_hunt_with_all_it_has() {
     // The minute that it has is cut short by the hunt's own end.
     let hunt = started(&out, &[&server.url(), "--seed", "5", "--time", "8s"]);
     wait_until(|| out.join("current/worker-0.case").exists());
-    signal(children(server.child.id())[0], libc::SIGKILL);
+    signal(children(server.child.id())[0], Signal::KILL);
     let (output, said) = ended(hunt);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("60 seconds to come back"), "{said}");
@@ -135,7 +115,7 @@ fn a_server_that_lets_nobody_new_in_is_noticed_while_the_others_are_served() {
     let out = dir.path().join("out");
     let hunt = started(&out, &["postgres", "--seed", "5", "--cases", "90"]);
     // Those that are connected have processes of their own, which go on.
-    signal(server_at_work(&hunt, &out), libc::SIGSTOP);
+    signal(server_at_work(&hunt, &out), Signal::STOP);
     let (output, said) = ended(hunt);
     assert_eq!(output.status.code(), Some(1), "{said}");
     let found = crashes(&out);

@@ -1,19 +1,13 @@
 //! The loop of whoever mends an engine: a hunt names the command that plays a
 //! finding again, and that command says whether it still happens.
 
+mod program;
 mod terminal;
 
+use program::{command, isolde, said, signal, text, wait_until};
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn isolde(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
-    command.args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
-}
+use std::process::{Command, Output};
 
 /// The case file that the hunt says to try next.
 fn case_to_try(hunt: &Output) -> PathBuf {
@@ -95,18 +89,13 @@ fn a_case_without_a_target_runs_where_it_is_at_home() {
 fn after_ctrl_c_the_command_that_goes_on_is_named_and_works() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
-    command.args(["hunt", "--cases", "1200", "--out", out.to_str().unwrap()]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let arguments = ["hunt", "--cases", "1200", "--out", text(&out)];
+    let child = command(&arguments).spawn().unwrap();
     let begun = out.join("current/worker-0.case");
-    while !begun.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait_until(|| begun.exists());
     // A terminal and `timeout` may both send theirs: that is one request.
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGINT] {
-        let pid = i32::try_from(child.id()).unwrap();
-        // SAFETY: a signal to a child of ours.
-        unsafe { libc::kill(pid, signal) };
+    for each in [Signal::INT, Signal::TERM, Signal::INT] {
+        signal(child.id(), each);
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let ended = child.wait_with_output().unwrap();

@@ -2,14 +2,18 @@
 //! found and a sound engine is not accused, and that workers, shards, kills
 //! and resumptions change nothing.
 
+mod program;
+
 use isolde_core::oracle::Difference;
 use isolde_hunt::cause::Label;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::summary::Summary;
+use program::{signal, wait_until};
+use rustix::process::Signal;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn hunt(out: &Path, args: &[&str]) -> Output {
     command(out, args).output().unwrap()
@@ -239,20 +243,10 @@ fn ctrl_c_ends_a_hunt_with_a_summary() {
         std::fs::read_to_string(current).is_ok_and(|t| isolde_core::case::parse(&t).is_ok())
     });
     std::thread::sleep(Duration::from_millis(500));
-    let pid = i32::try_from(child.id()).unwrap();
-    // SAFETY: a signal to a child of ours.
-    unsafe { libc::kill(pid, libc::SIGINT) };
+    signal(child.id(), Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(summary(dir.path()).cases > 0);
     assert!(dir.path().join("report.html").exists());
-}
-
-fn wait_until(happens: impl Fn() -> bool) {
-    let since = Instant::now();
-    while !happens() {
-        assert!(since.elapsed() < Duration::from_secs(120), "it never happened");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

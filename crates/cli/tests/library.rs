@@ -1,18 +1,13 @@
 //! The library of known bugs, through the program as people run it.
 
+mod program;
+
+use program::{isolde, stdout};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 fn library() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases")
-}
-
-fn isolde(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isolde")).args(arguments).output().expect("it starts")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// A folder of its own with one case in it; removed at the end.

@@ -1,6 +1,9 @@
 //! What cannot be written is an error with a code of its own, said as early
 //! as it can be known; and a bug that was found is not hidden by it.
 
+mod program;
+
+use program::{isolde, stderr, stdout, text};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -8,10 +11,6 @@ use std::process::{Command, Output, Stdio};
 const ISOLDE: &str = env!("CARGO_BIN_EXE_isolde");
 const SOUND: [&str; 6] = ["hunt", "sqlite", "--seed", "3", "--cases", "30"];
 const FAULTY: [&str; 4] = ["--fault", "statement-dropped", "--fault-rate", "1"];
-
-fn isolde(args: &[&str]) -> Output {
-    Command::new(ISOLDE).args(args).stdin(Stdio::null()).output().unwrap()
-}
 
 fn hunt(out: &Path, more: &[&str]) -> Output {
     isolde(&[&SOUND[..], &["--out", text(out)], more].concat())
@@ -24,18 +23,6 @@ fn cramped(out: &Path, blocks: u32, more: &[&str]) -> Output {
     let args = [&SOUND[..], &["--out", text(out)], more].concat();
     let mut command = Command::new("sh");
     command.args(["-c", &limit, ISOLDE]).args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

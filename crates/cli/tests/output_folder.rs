@@ -1,27 +1,18 @@
 //! `--out` of `isolde hunt` and `isolde merge`: what is not ours is never
 //! touched, and nothing that was found is deleted.
 
+mod program;
+
+use program::{isolde, stderr, text};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-fn isolde(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isolde")).args(args).stdin(Stdio::null()).output().unwrap()
-}
-
 fn hunt(out: &Path, more: &[&str]) -> Output {
     let mut args = vec!["hunt", "sqlite", "--seed", "3", "--cases", "30", "--out", text(out)];
     args.extend(more);
     isolde(&args)
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

@@ -1,26 +1,16 @@
 //! `isolde report` and `isolde merge` as scripts see them: paths, refusals,
 //! exit codes.
 
+mod program;
+
 use isolde_hunt::cause::{Cause, Label};
 use isolde_hunt::confirm::Rate;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::summary::{Identity, Progress, Shard, Summary};
 use isolde_hunt::tally::Tally;
+use program::{isolde, stderr, stdout, text};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-
-fn isolde(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isolde")).args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 fn part(dir: &Path, seed: u64, part: u64, of: u64, bug: bool) -> PathBuf {
     let path = dir.join(format!("seed-{seed}-part-{part}-of-{of}"));
@@ -65,10 +55,6 @@ fn finding(number: u64, seed: u64) -> Finding {
         case: "case: x\n".into(),
         reduced_by: None,
     }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! `isolde spec` and `isolde convert` from the outside: output, exit codes,
 //! expected files, other engines.
 
+mod program;
+
+use program::isolde;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 /// Plain enough for every engine; one session waits for another.
 const NEUTRAL: &str = "\
@@ -50,10 +52,6 @@ id
 (0 rows)
 
 ";
-
-fn isolde(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isolde")).args(arguments).output().unwrap()
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -1,15 +1,13 @@
 //! `isolde spec` where the server matters: a user's server by URL, locks that
 //! nobody gives up, and what is left open at the end.
 
+mod program;
+
 use isolde_engines::engine::Engine;
 use isolde_engines::install::Cache;
 use isolde_engines::target::{self, Target};
+use program::isolde;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-
-fn isolde(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isolde")).args(arguments).output().unwrap()
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
