@@ -3,7 +3,7 @@
 
 mod program;
 
-use program::{isolde, stderr, stdout, text};
+use program::{hunting, isolde, stderr, stdout, text};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -45,17 +45,7 @@ fn a_junit_file_that_cannot_be_written_is_told_before_anything_starts() {
 fn a_hunt_that_is_killed_leaves_a_junit_file_that_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let (out, junit) = (dir.path().join("out"), dir.path().join("results.xml"));
-    let mut child = Command::new(ISOLDE)
-        .args(["hunt", "sqlite", "--time", "10m", "--out", text(&out), "--junit", text(&junit)])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while !out.join("hunt.json").exists() {
-        assert!(child.try_wait().unwrap().is_none(), "the hunt ended");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let mut child = hunting(&out, &["--junit", text(&junit)]);
     child.kill().unwrap();
     child.wait().unwrap();
     let xml = fs::read_to_string(&junit).unwrap();

@@ -3,11 +3,11 @@
 
 mod program;
 
-use program::{isolde, stderr, text};
+use program::{hunting, isolde, stderr, text};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 fn hunt(out: &Path, more: &[&str]) -> Output {
     let mut args = vec!["hunt", "sqlite", "--seed", "3", "--cases", "30", "--out", text(out)];
@@ -74,17 +74,7 @@ fn an_earlier_hunt_is_moved_aside_by_a_hunt_and_by_a_merge() {
 fn a_second_hunt_in_the_same_folder_is_refused_while_the_first_runs() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    let mut first = Command::new(env!("CARGO_BIN_EXE_isolde"))
-        .args(["hunt", "sqlite", "--time", "10m", "--out", text(&out)])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while !out.join("hunt.json").exists() {
-        assert!(first.try_wait().unwrap().is_none(), "the first hunt ended");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let mut first = hunting(&out, &[]);
     let merged = isolde(&["merge", text(&out), "--out", text(&dir.path().join("union"))]);
     assert_eq!(merged.status.code(), Some(0), "reading is allowed: {}", stderr(&merged));
     for output in [hunt(&out, &[]), hunt(&out, &["--resume"])] {

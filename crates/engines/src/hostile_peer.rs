@@ -1,9 +1,12 @@
 //! A peer that sends what no server should: for tests of the wire clients.
 
+use crate::engine::{EngineResult, Session};
+use isolde_core::history::ErrorClass;
 use isolde_core::random::Random;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Sends `bytes` in `pieces` to whoever connects, says no more and reads until
 /// the client hangs up. Gives the port.
@@ -68,4 +71,37 @@ pub fn harmed(bytes: &[u8], random: &mut Random) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// Connects to many peers whose login or reply was harmed: whatever they send,
+/// there is an answer or an error, and of each kind there are some.
+pub fn survives_harm<S: Session>(
+    stream: &str,
+    login: &[u8],
+    reply: &[u8],
+    connect: impl Fn(u16) -> EngineResult<S>,
+) {
+    let (mut refused, mut lost, mut answered) = (0, 0, 0);
+    for round in 0..600 {
+        let mut random = Random::stream(1, stream, round);
+        let bytes = match random.chance(30) {
+            true => harmed(&[login, reply].concat(), &mut random),
+            false => [login, &harmed(reply, &mut random)].concat(),
+        };
+        let (port, peer) = send(bytes, random.between(1, 9));
+        match connect(port) {
+            Err(_) => refused += 1,
+            Ok(mut session) => {
+                session.start("select a from t");
+                // The peer hangs up, so that there is always an end.
+                let reply = session.reply(Duration::from_secs(60)).unwrap();
+                match reply.error() {
+                    Some(error) if error.class == ErrorClass::Lost => lost += 1,
+                    _ => answered += 1,
+                }
+            }
+        }
+        peer.join().unwrap();
+    }
+    assert!(refused > 20 && lost > 100 && answered > 20, "{refused} {lost} {answered}");
 }

@@ -6,7 +6,7 @@ use isolde_core::case::Case;
 use isolde_core::history::{ErrorClass, What};
 use isolde_core::transcript::transcript;
 use isolde_core::{History, Level};
-use support::{Dice, THREE_ROWS, interleaved, open, repeats};
+use support::{Dice, FETCHED, THREE_ROWS, interleaved, open, repeats};
 
 const CASES: u64 = 20;
 
@@ -99,17 +99,11 @@ fn mariadb_gives_the_same_history_every_time() {
 #[test]
 fn fetched_servers_give_the_same_history_every_time() {
     let times = repeats("ISOLDE_REPEATS", 5);
-    for (target, level) in [
-        ("mysql@9.7", Level::RepeatableRead),
-        ("mysql@8.0.33", Level::RepeatableRead),
-        ("mysql@5.7", Level::RepeatableRead),
-        ("mariadb@11.8", Level::RepeatableRead),
-        ("mariadb@10.2", Level::RepeatableRead),
-        ("postgres@18", Level::Serializable),
-        ("postgres@12.3", Level::Serializable),
-        ("tidb", Level::RepeatableRead),
-        ("turso", Level::Serializable),
-    ] {
+    for target in FETCHED.into_iter().chain(["tidb", "turso"]) {
+        let level = match target.split('@').next() {
+            Some("postgres" | "turso") => Level::Serializable,
+            _ => Level::RepeatableRead,
+        };
         always_the_same(target, level, times);
     }
 }

@@ -5,7 +5,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what must come, however busy the machine is.
@@ -20,6 +20,15 @@ pub fn command(arguments: &[&str]) -> Command {
 
 pub fn isolde(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
+}
+
+/// A hunt on SQLite that is under way, and will be until it is killed.
+pub fn hunting(out: &Path, more: &[&str]) -> Child {
+    let arguments = ["hunt", "sqlite", "--time", "10m", "--out", text(out)];
+    let mut command = command(&[&arguments, more].concat());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| out.join("hunt.json").exists());
+    child
 }
 
 pub fn stdout(output: &Output) -> String {

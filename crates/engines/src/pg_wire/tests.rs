@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::engine::EngineError;
-use crate::hostile_peer::{harmed, never_finish, send};
-use isolde_core::random::Random;
+use crate::hostile_peer::{never_finish, send, survives_harm};
 
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
@@ -65,30 +64,7 @@ fn a_reply_in_pieces_is_put_together() {
 
 #[test]
 fn torn_and_hostile_bytes_end_in_an_answer_or_an_error() {
-    let (login, reply) = (login_bytes(), reply_bytes());
-    let (mut refused, mut lost, mut answered) = (0, 0, 0);
-    for round in 0..600 {
-        let mut random = Random::stream(1, "hostile postgres", round);
-        let bytes = match random.chance(30) {
-            true => harmed(&[login.clone(), reply.clone()].concat(), &mut random),
-            false => [login.clone(), harmed(&reply, &mut random)].concat(),
-        };
-        let (port, peer) = send(bytes, random.between(1, 9));
-        match connect(port) {
-            Err(_) => refused += 1,
-            Ok(mut session) => {
-                session.start("select a from t");
-                // The peer hangs up, so that there is always an end.
-                let reply = session.reply(Duration::from_secs(60)).unwrap();
-                match reply.error() {
-                    Some(error) if error.class == ErrorClass::Lost => lost += 1,
-                    _ => answered += 1,
-                }
-            }
-        }
-        peer.join().unwrap();
-    }
-    assert!(refused > 20 && lost > 100 && answered > 20, "{refused} {lost} {answered}");
+    survives_harm("hostile postgres", &login_bytes(), &reply_bytes(), connect);
 }
 
 #[test]

@@ -9,6 +9,17 @@ use isolde_engines::install::{self, Cache};
 use isolde_engines::runner::Runner;
 use isolde_engines::target::{Options, Target};
 
+/// Servers with locks that are tested when they are in the cache.
+pub const FETCHED: [&str; 7] = [
+    "mysql@9.7",
+    "mysql@8.0.33",
+    "mysql@5.7",
+    "mariadb@11.8",
+    "mariadb@10.2",
+    "postgres@18",
+    "postgres@12.3",
+];
+
 /// Opens a target, or says by name why the test does not run on it. Targets
 /// that every full run of the tests must have are never skipped.
 pub fn open(target: &str) -> Option<Runner> {

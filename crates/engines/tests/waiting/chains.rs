@@ -5,8 +5,8 @@
 //! All but the first session lock one row and never another, so there are no
 //! deadlocks. The first locks several, in the order of their keys.
 
-use crate::support::{self, Dice, open, repeats};
-use crate::truth::{Model, Tally, Truth, check, shuffled};
+use crate::support::{self, Dice, interleaved, open, repeats};
+use crate::truth::{Model, Tally, Truth, WITH_ROOM, check};
 use isolde_core::Level;
 use isolde_core::case::Case;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,7 +35,7 @@ fn random_case(target: &str, seed: u64) -> Case {
     while scripts.len() < 5 {
         scripts.push(narrow(target, &mut dice));
     }
-    shuffled(&mut dice, scripts)
+    interleaved(&mut dice, &WITH_ROOM, scripts)
 }
 
 /// A transaction, or a statement by itself, on one row.

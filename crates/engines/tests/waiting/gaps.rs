@@ -3,8 +3,8 @@
 //! InnoDB keeps what REPEATABLE READ has scanned free of new rows; PostgreSQL
 //! and TiDB do not, and there an insert of a fresh key never waits.
 
-use crate::support::{self, Dice, open, repeats};
-use crate::truth::{Model, Tally, Truth, check, shuffled};
+use crate::support::{self, Dice, interleaved, open, repeats};
+use crate::truth::{Model, Tally, Truth, WITH_ROOM, check};
 use isolde_core::Level;
 use isolde_core::case::Case;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ fn random_case(seed: u64) -> Case {
             script
         })
         .collect();
-    shuffled(&mut dice, scripts)
+    interleaved(&mut dice, &WITH_ROOM, scripts)
 }
 
 #[derive(Default)]

@@ -18,7 +18,7 @@ use isolde_core::{History, Level};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{Dice, case, open, repeats};
+use support::{Dice, FETCHED, interleaved, open, repeats};
 
 const SESSIONS: u64 = 4;
 const ROWS: u64 = 6;
@@ -58,21 +58,16 @@ fn random_case(target: &str, seed: u64) -> Case {
             }
         }
         script.push(if dice.below(4) == 0 { "rollback" } else { "commit" }.to_string());
-        script.reverse();
         scripts.push(script);
     }
     let rows: Vec<String> = (1..=ROWS).map(|i| format!("({i}, 0)")).collect();
-    let mut text = format!(
-        "case: stress\nsetup:\n  create table t (id int primary key, v int);\n  insert into t values {};\n  create table filler (id int primary key);\n  insert into filler values (1), (2), (3), (4), (5), (6), (7), (8);\n",
-        rows.join(", ")
-    );
-    while scripts.iter().any(|s| !s.is_empty()) {
-        let who = dice.below(SESSIONS) as usize;
-        if let Some(sql) = scripts[who].pop() {
-            text.push_str(&format!("s{}> {sql};\n", who + 1));
-        }
-    }
-    case(&text)
+    let setup = [
+        "create table t (id int primary key, v int)",
+        &format!("insert into t values {}", rows.join(", ")),
+        "create table filler (id int primary key)",
+        "insert into filler values (1), (2), (3), (4), (5), (6), (7), (8)",
+    ];
+    interleaved(&mut dice, &setup, scripts)
 }
 
 #[derive(Default)]
@@ -173,17 +168,6 @@ fn postgres_tells_waiting_from_slow_under_load() {
 fn mariadb_tells_waiting_from_slow_under_load() {
     stress("mariadb");
 }
-
-/// Servers that are tested when they are in the cache.
-const FETCHED: [&str; 7] = [
-    "mysql@9.7",
-    "mysql@8.0.33",
-    "mysql@5.7",
-    "mariadb@11.8",
-    "mariadb@10.2",
-    "postgres@18",
-    "postgres@12.3",
-];
 
 #[test]
 fn fetched_servers_tell_waiting_from_slow_under_load() {

@@ -1,10 +1,8 @@
 //! Compares what the runner saw of a case with a model of the locks.
 
-use crate::support::{Dice, case};
 use isolde_core::History;
-use isolde_core::case::Case;
 use isolde_core::history::{ErrorClass, Event, TxEnd, What};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
@@ -104,20 +102,8 @@ pub fn check(history: &History, model: &mut dyn Model, tally: &mut Tally) {
     }
 }
 
-/// A case on three rows with room between them: statements of several sessions
-/// in a random order that keeps each session's.
-pub fn shuffled(dice: &mut Dice, scripts: Vec<Vec<String>>) -> Case {
-    let mut left: Vec<VecDeque<String>> = scripts.into_iter().map(Into::into).collect();
-    let mut text = "case: waits\nsetup:\n  \
-         create table t (id int primary key, v int, pad varchar(8000));\n  \
-         insert into t values (10, 0, ''), (20, 0, ''), (30, 0, '');\n\
-         final:\n  select id, v from t;\n"
-        .to_string();
-    while left.iter().any(|s| !s.is_empty()) {
-        let who = dice.below(left.len() as u64) as usize;
-        if let Some(sql) = left[who].pop_front() {
-            text.push_str(&format!("s{}> {sql};\n", who + 1));
-        }
-    }
-    case(&text)
-}
+/// Three rows with room between them.
+pub const WITH_ROOM: [&str; 2] = [
+    "create table t (id int primary key, v int, pad varchar(8000))",
+    "insert into t values (10, 0, ''), (20, 0, ''), (30, 0, '')",
+];
