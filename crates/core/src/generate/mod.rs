@@ -6,27 +6,22 @@
 //!                 Plan ── to_case ──► Case    Dialect ──┘ (feature.rs: what there is)
 //! ```
 //!
-//! `sql` is the small SQL that is generated and how it is written down,
+//! [`crate::sql`] is the typed SQL that is generated and how it is written down,
 //! `make` draws it, `plan` is the finished case in its parts, `reduce` makes
-//! plans smaller. A new statement kind is a variant of [`sql::Stmt`] and a
+//! plans smaller. A new statement kind is a variant of [`crate::sql::Stmt`] and a
 //! line in the table of `make`; a new feature is a line in `feature.rs`.
 //!
 //! A plan depends on the seed, the dialect, the options and its number, and on
 //! nothing else: any worker may make any case.
 
-mod coverage;
-pub mod dialect;
-pub mod feature;
 mod make;
 pub mod plan;
 mod reduce;
-pub mod sql;
 mod stored;
 #[cfg(test)]
 mod tests;
 
-pub use dialect::Dialect;
-pub use feature::{Feature, Features};
+pub use crate::sql::{Dialect, Feature, Features};
 pub use plan::{BeginForm, End, Item, Plan, Start, TxPlan};
 
 use crate::Level;

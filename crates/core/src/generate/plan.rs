@@ -1,12 +1,12 @@
 //! A generated case in its parts: what the reducer edits and the hunt runs.
 
-use super::dialect::Dialect;
-use super::feature::Feature;
 use super::make::Rows;
-use super::sql::render::{Renderer, listed};
-use super::sql::{Literal, Schema, Stmt, Table};
 use crate::Level;
 use crate::case::{Case, Line, Setup, Statement, Step};
+use crate::sql::dialect::Dialect;
+use crate::sql::feature::Feature;
+use crate::sql::render::{Renderer, listed};
+use crate::sql::{Literal, Schema, Stmt, Table};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {

@@ -2,8 +2,8 @@
 //! stored again.
 
 use super::plan::Plan;
-use super::sql::{Column, Literal, Type};
 use crate::Value;
+use crate::sql::{Column, Literal, Type};
 use crate::value::Row;
 
 impl Plan {

@@ -82,7 +82,7 @@ fn every_kind_of_statement_is_one_that_the_runner_knows() {
         for (step, (_, item)) in plan.to_case().steps.iter().zip(plan.steps()) {
             if let Item::Statement(statement) = item {
                 let writes = statement.written_table().is_some();
-                let prepared = matches!(statement, sql::Stmt::Prepare { .. });
+                let prepared = matches!(statement, crate::sql::Stmt::Prepare { .. });
                 assert_eq!(step.kind() == crate::sql::Kind::Write, writes && !prepared);
                 assert_eq!(step.kind() == crate::sql::Kind::Ddl, statement.is_ddl());
             }

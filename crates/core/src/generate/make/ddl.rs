@@ -1,8 +1,8 @@
 //! Makes changes of the schema inside a case.
 
 use super::Maker;
-use crate::generate::feature::Feature;
-use crate::generate::sql::{Expr, Index, IndexPart, Stmt, Table, Type};
+use crate::sql::feature::Feature;
+use crate::sql::{Expr, Index, IndexPart, Stmt, Table, Type};
 
 impl<'a> Maker<'a> {
     /// One change of the schema that fits the tables; none when none does.
@@ -32,7 +32,7 @@ impl<'a> Maker<'a> {
     }
 
     fn create_index(&mut self, table: &'a Table) -> Option<Stmt> {
-        let fit = |c: &&crate::generate::sql::Column| c.of_type.fits_a_key();
+        let fit = |c: &&crate::sql::Column| c.of_type.fits_a_key();
         let columns: Vec<String> = table.writable().filter(fit).map(|c| c.name.clone()).collect();
         if columns.is_empty() {
             return None;

@@ -23,10 +23,10 @@ pub use schema::schema;
 pub use transaction::{schedule, transactions};
 
 use super::Options;
-use super::dialect::Dialect;
-use super::feature::Feature;
-use super::sql::{Schema, Stmt, Table};
 use crate::random::Random;
+use crate::sql::dialect::Dialect;
+use crate::sql::feature::Feature;
+use crate::sql::{Schema, Stmt, Table};
 
 /// What makes a statement, how often, and what the dialect must have for it.
 struct Kind {

@@ -2,11 +2,9 @@
 
 use super::Maker;
 use super::scope::{self, InScope, Scope};
-use crate::generate::feature::Feature;
-use crate::generate::sql::value::Class;
-use crate::generate::sql::{
-    Aggregate, Binary, Expr, Function, Literal, Select, Source, Table, Unary,
-};
+use crate::sql::feature::Feature;
+use crate::sql::value::Class;
+use crate::sql::{Aggregate, Binary, Expr, Function, Literal, Select, Source, Table, Unary};
 
 impl<'a> Maker<'a> {
     /// A condition of depth 1 to 4, most of them shallow.
@@ -194,9 +192,8 @@ impl<'a> Maker<'a> {
     }
 
     fn integer_aggregate(&mut self, table: &Table) -> Expr {
-        let small = |c: &&crate::generate::sql::Column| {
-            c.of_type == crate::generate::sql::Type::Int && c.allows_arithmetic()
-        };
+        let small =
+            |c: &&crate::sql::Column| c.of_type == crate::sql::Type::Int && c.allows_arithmetic();
         let columns: Vec<Expr> =
             table.columns.iter().filter(small).map(|c| Expr::column(&c.name)).collect();
         match self.random.pick_any(&columns) {

@@ -1,7 +1,7 @@
 //! Makes the rows a case starts with.
 
-use crate::generate::sql::{Literal, Schema, Table};
 use crate::random::Random;
+use crate::sql::{Literal, Schema, Table};
 
 pub type Rows = Vec<Vec<Literal>>;
 

@@ -1,14 +1,14 @@
 //! Makes schemas: few tables, most of them with a key, small pools of values.
 
-use crate::generate::coverage::type_feature;
-use crate::generate::dialect::Dialect;
-use crate::generate::feature::Feature;
-use crate::generate::sql::value::Class;
-use crate::generate::sql::{
+use crate::random::Random;
+use crate::sql::coverage::type_feature;
+use crate::sql::dialect::Dialect;
+use crate::sql::feature::Feature;
+use crate::sql::value::Class;
+use crate::sql::{
     Binary, Column, Expr, ForeignKey, Function, Generated, Index, IndexPart, Literal, OnDelete,
     Schema, Table, Type, Unary,
 };
-use crate::random::Random;
 
 /// How often each type is drawn; those that a dialect lacks are left out.
 const TYPES: &[(Type, usize)] = &[

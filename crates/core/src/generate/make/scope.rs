@@ -1,8 +1,8 @@
 //! Which columns an expression may use.
 
 use super::Maker;
-use crate::generate::sql::value::Class;
-use crate::generate::sql::{Column, Expr, Literal, Table};
+use crate::sql::value::Class;
+use crate::sql::{Column, Expr, Literal, Table};
 
 #[derive(Clone, Copy)]
 pub struct InScope<'a> {

@@ -2,9 +2,9 @@
 
 use super::Maker;
 use super::scope::{self, InScope, Scope};
-use crate::generate::feature::Feature;
-use crate::generate::sql::value::Class;
-use crate::generate::sql::{
+use crate::sql::feature::Feature;
+use crate::sql::value::Class;
+use crate::sql::{
     Aggregate, Binary, Column, Cte, Expr, Join, JoinKind, LockPatience, LockStrength, Locking,
     Order, Select, SetOperator, Source, Stmt, WindowFunction,
 };

@@ -1,10 +1,10 @@
 //! Makes transactions, and the order in which their statements are sent.
 
 use super::Maker;
-use crate::generate::feature::Feature;
 use crate::generate::plan::{BeginForm, End, Start, TxPlan};
-use crate::generate::sql::Stmt;
 use crate::random::Random;
+use crate::sql::Stmt;
+use crate::sql::feature::Feature;
 
 /// The transactions of a case, at least one of which writes.
 pub fn transactions(maker: &mut Maker) -> Vec<TxPlan> {

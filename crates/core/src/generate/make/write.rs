@@ -2,9 +2,9 @@
 
 use super::Maker;
 use super::scope::{self, Scope};
-use crate::generate::feature::Feature;
-use crate::generate::sql::value::Class;
-use crate::generate::sql::{
+use crate::sql::feature::Feature;
+use crate::sql::value::Class;
+use crate::sql::{
     Binary, Column, Conflict, Delete, Expr, Function, Insert, InsertSource, Literal, Order, Select,
     Source, Stmt, Table, TableJoin, Type, Update,
 };

@@ -1,7 +1,7 @@
 //! Smaller expressions of the same type.
 
 use super::statement::smaller_subquery;
-use crate::generate::sql::{Binary, Expr, Function, Unary};
+use crate::sql::{Binary, Expr, Function, Unary};
 
 /// Each answer is the expression with one part of it made smaller.
 pub fn smaller(expression: &Expr) -> Vec<Expr> {

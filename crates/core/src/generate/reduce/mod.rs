@@ -9,7 +9,7 @@ mod schema;
 mod statement;
 
 use super::plan::{BeginForm, Plan, Start};
-use super::sql::{Conflict, Expr, Stmt};
+use crate::sql::{Conflict, Expr, Stmt};
 
 impl Plan {
     pub fn without_transaction(&self, tx: usize) -> Option<Plan> {

@@ -1,7 +1,7 @@
 //! Smaller schemas: fewer tables, columns, rows, indexes and constraints.
 
 use crate::generate::plan::Plan;
-use crate::generate::sql::{Conflict, InsertSource, OnDelete, Stmt, Table};
+use crate::sql::{Conflict, InsertSource, OnDelete, Stmt, Table};
 
 impl Plan {
     /// None while a row of another table refers to it.

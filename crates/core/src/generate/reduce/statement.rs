@@ -1,7 +1,7 @@
 //! Smaller statements.
 
 use super::expression::{smaller as smaller_expressions, smaller_condition};
-use crate::generate::sql::{
+use crate::sql::{
     Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Order, Schema, Select, Stmt,
     TableJoin, Update,
 };

@@ -4,7 +4,7 @@ use super::expression::Expr;
 use super::render::{Renderer, listed};
 use super::statement::Stmt;
 use super::write::{Conflict, Delete, Insert, InsertSource, Update};
-use crate::generate::dialect::{IgnoreForm, PrepareForm, UpsertForm, WriteJoin};
+use crate::sql::dialect::{IgnoreForm, PrepareForm, UpsertForm, WriteJoin};
 
 impl Renderer<'_> {
     pub fn insert(&self, insert: &Insert) -> String {

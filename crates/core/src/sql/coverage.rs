@@ -1,7 +1,7 @@
 //! Which features a statement exercises, beyond its kind.
 
-use super::feature::Feature;
-use super::sql::{
+use crate::sql::feature::Feature;
+use crate::sql::{
     Conflict, Expr, Index, Insert, InsertSource, JoinKind, LockPatience, LockStrength, OnDelete,
     Schema, Select, SetOperator, Stmt, Table, Type,
 };
@@ -77,7 +77,7 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
         (select.distinct, Feature::Distinct),
         (!select.group_by.is_empty(), Feature::GroupBy),
         (select.having.is_some(), Feature::Having),
-        (select.order != super::sql::Order::None, Feature::OrderBy),
+        (select.order != crate::sql::Order::None, Feature::OrderBy),
         (select.locking.is_some_and(|l| l.strength == LockStrength::Update), Feature::ForUpdate),
         (select.locking.is_some_and(|l| l.strength == LockStrength::Share), Feature::ForShare),
         (patience == Some(LockPatience::NoWait), Feature::NoWait),
@@ -157,7 +157,7 @@ fn of_table(table: &Table, schema: &Schema, found: &mut Vec<Feature>) {
     table.indexes.iter().for_each(|i| of_index(i, found));
 }
 
-pub(super) fn type_feature(of_type: Type) -> Option<Feature> {
+pub(crate) fn type_feature(of_type: Type) -> Option<Feature> {
     match of_type {
         Type::Int | Type::Text(Some(_)) => None,
         Type::BigInt => Some(Feature::TypeBigInt),

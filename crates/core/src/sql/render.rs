@@ -5,7 +5,7 @@ use super::select::{
     JoinKind, LockPatience, LockStrength, Locking, Order, Select, SetOperator, Source,
 };
 use super::value::Literal;
-use crate::generate::dialect::{Dialect, UpsertForm};
+use crate::sql::dialect::{Dialect, UpsertForm};
 
 pub struct Renderer<'a>(pub &'a Dialect);
 

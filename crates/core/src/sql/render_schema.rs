@@ -4,7 +4,7 @@ use super::Expr;
 use super::render::{Renderer, listed};
 use super::schema::{Column, ForeignKey, Index, IndexPart, OnDelete, Table};
 use super::value::Literal;
-use crate::generate::dialect::PartitionForm;
+use crate::sql::dialect::PartitionForm;
 
 /// How many parts a partitioned table has.
 const PARTS: usize = 2;

@@ -10,8 +10,8 @@ use super::schema::{Index, Schema};
 use super::select::{Select, sources_below};
 use super::value::Type;
 use super::write::{Delete, Insert, InsertSource, TableJoin, Update};
-use crate::generate::dialect::Dialect;
-use crate::generate::feature::Feature;
+use crate::sql::dialect::Dialect;
+use crate::sql::feature::Feature;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stmt {
@@ -140,7 +140,7 @@ impl Stmt {
             Stmt::Prepare { .. } => vec![Feature::Prepared],
             Stmt::Execute(_) => vec![Feature::Prepared],
         };
-        crate::generate::coverage::add_details(self, schema, &mut found);
+        crate::sql::coverage::add_details(self, schema, &mut found);
         found.sort_unstable();
         found.dedup();
         found

@@ -1,9 +1,9 @@
 //! A dialect is data: which features there are (the table in `feature.rs`)
 //! and how its family spells the few things that are spelled differently.
 
-use super::feature::{Feature, Features};
-use super::sql::Type;
 use crate::case::Selector;
+use crate::sql::Type;
+use crate::sql::feature::{Feature, Features};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {

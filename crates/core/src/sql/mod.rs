@@ -1,0 +1,34 @@
+//! One room for SQL: a typed statement that can be walked, made smaller and
+//! written down in each dialect, and the words of statements that nobody has
+//! parsed.
+//!
+//! The generator fills the typed statements, the renderer writes them down
+//! for a [`Dialect`]; [`words`] says of any text where statements end and
+//! what kind each is. Column names of generated schemas are unique over all
+//! tables, so a name needs a qualifier only where one table occurs twice.
+
+pub(crate) mod coverage;
+pub mod dialect;
+pub mod expression;
+pub mod feature;
+pub mod render;
+pub mod render_schema;
+pub mod render_write;
+pub mod schema;
+pub mod select;
+pub mod statement;
+pub mod value;
+pub mod words;
+pub mod write;
+
+pub use dialect::Dialect;
+pub use expression::{Aggregate, Binary, Expr, Function, Unary, WindowFunction};
+pub use feature::{Feature, Features};
+pub use schema::{Column, ForeignKey, Generated, Index, IndexPart, OnDelete, Schema, Table};
+pub use select::{
+    Cte, Join, JoinKind, LockPatience, LockStrength, Locking, Order, Select, SetOperator, Source,
+};
+pub use statement::Stmt;
+pub use value::{Literal, Type};
+pub use words::*;
+pub use write::{Conflict, Delete, Insert, InsertSource, TableJoin, Update};
