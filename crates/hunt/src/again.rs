@@ -4,9 +4,9 @@
 //! The case is judged as the hunt judged it, by the same oracles against serial
 //! runs of the same statements, on tables that are made anew for each run.
 
-use crate::bed::{Bed, BedError, Ground};
 use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, check_any};
+use crate::executor::{ExecuteError, Executor, Fixture};
 use crate::finding::Finding;
 use crate::summary::Summary;
 use isolde_core::oracle::{self, Difference, ORACLES, Oracle};
@@ -99,34 +99,34 @@ fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, String
 
 /// Runs the case until it violates, as often as it takes to be sure that it
 /// does not.
-pub fn again(bed: &mut Bed, case: &Case, seen: &Seen) -> Result<Again, BedError> {
-    bed.runner.check_levels(case, None)?;
-    let info = bed.runner.engine.info().clone();
-    let ground = Ground::of_case(case, &info.engine, &info.version);
+pub fn again(executor: &mut Executor, case: &Case, seen: &Seen) -> Result<Again, ExecuteError> {
+    executor.runner.check_levels(case, None)?;
+    let info = executor.runner.engine.info().clone();
+    let fixture = Fixture::of_case(case, &info.engine, &info.version);
     let most = seen.finding.rate.trials_to_be_sure();
     let mut runs = 1;
-    let mut checked = check_any(bed, &ground, case, &seen.oracles)?;
+    let mut checked = check_any(executor, &fixture, case, &seen.oracles)?;
     while !checked.violated() && runs < most {
-        checked = check_any(bed, &ground, case, &seen.oracles)?;
+        checked = check_any(executor, &fixture, case, &seen.oracles)?;
         runs += 1;
     }
-    let now = judge(bed, &ground, case, seen, &checked)?;
+    let now = judge(executor, &fixture, case, seen, &checked)?;
     Ok(Again { now, runs, checked })
 }
 
 fn judge(
-    bed: &mut Bed,
-    ground: &Ground,
+    executor: &mut Executor,
+    fixture: &Fixture,
     case: &Case,
     seen: &Seen,
     checked: &Checked,
-) -> Result<Now, BedError> {
+) -> Result<Now, ExecuteError> {
     if !checked.violated() {
         return Ok(checked.unknown.map_or(Now::Gone, |why| Now::Unknown(why.into())));
     }
     if seen.finding.cause.label != Label::Documented {
         let rate = seen.finding.rate;
-        let cause = cause::find(bed, ground, None, case, checked, &seen.oracles, rate)?;
+        let cause = cause::find(executor, fixture, None, case, checked, &seen.oracles, rate)?;
         if cause.label == Label::Documented {
             return Ok(Now::OnlyDocumented(Box::new(cause)));
         }

@@ -8,9 +8,9 @@
 //! every level, when it needs no concurrency at all. What stays at a stronger
 //! level that makes the promise is a bug there, and is reported there.
 
-use crate::bed::{Bed, BedError, Ground};
 use crate::check::{Checked, check_unbroken, commit_ordered, levels_of};
 use crate::confirm::Rate;
+use crate::executor::{ExecuteError, Executor, Fixture};
 use crate::snapshot;
 use isolde_core::generate::Plan;
 use isolde_core::oracle::{
@@ -82,19 +82,19 @@ impl Cause {
 /// Finds the cause of what `checked` violates. Without a plan (the case comes
 /// from a file) nobody can predict what snapshots give.
 pub fn find(
-    bed: &mut Bed,
-    ground: &Ground,
+    executor: &mut Executor,
+    fixture: &Fixture,
     plan: Option<&Plan>,
     case: &Case,
     checked: &Checked,
     oracles: &[&'static dyn Oracle],
     rate: Rate,
-) -> Result<Cause, BedError> {
+) -> Result<Cause, ExecuteError> {
     if checked.crashed() {
         let text = "the engine died, hangs, or reported that it is broken inside";
         return Ok(Cause::new(Label::Bug, vec![text.into()]));
     }
-    let profile = bed.runner.engine.profile().clone();
+    let profile = executor.runner.engine.profile().clone();
     let level = levels_of(case, &profile).first().copied().unwrap_or(profile.default_level);
     if let Some(evidence) = without_concurrency(checked) {
         return Ok(Cause::new(Label::Bug, vec![evidence]));
@@ -112,8 +112,10 @@ pub fn find(
             && b.word.as_ref().is_none_or(|word| differing_write_has(checked, word))
     };
     for behaviour in profile.behaviours.iter().filter(applies) {
-        match (Looking { bed, plan, ground, case, checked, oracles, rate }).without(behaviour)? {
-            Trial::Removed(text) => {
+        match (Looking { executor, plan, fixture, case, checked, oracles, rate })
+            .without(behaviour)?
+        {
+            Counter::Removed(text) => {
                 evidence.push(text);
                 let explained = Explained {
                     name: behaviour.name.clone(),
@@ -127,19 +129,19 @@ pub fn find(
                     bug_at: None,
                 });
             }
-            Trial::Stays(text) => evidence.push(text),
-            Trial::Unknown(text) => {
+            Counter::Stays(text) => evidence.push(text),
+            Counter::Unknown(text) => {
                 unknown = true;
                 evidence.push(text);
             }
-            Trial::NotApplicable => {}
+            Counter::NotApplicable => {}
         }
     }
     let tried_orders = profile
         .behaviours
         .iter()
         .any(|b| b.levels.contains(&level) && b.removed_by == Counterfactual::AnotherOrder);
-    if !tried_orders && let Some(order) = explaining_order(bed, ground, case, checked)? {
+    if !tried_orders && let Some(order) = explaining_order(executor, fixture, case, checked)? {
         evidence.push(format!(
             "the outcome is that of another serial order ({order}), though not of the order of \
              the commits"
@@ -162,7 +164,7 @@ pub fn find(
     Ok(cause)
 }
 
-enum Trial {
+enum Counter {
     Removed(String),
     Stays(String),
     /// The run without the behaviour does not tell.
@@ -173,9 +175,9 @@ enum Trial {
 
 /// What a counterfactual is made from.
 struct Looking<'a> {
-    bed: &'a mut Bed,
+    executor: &'a mut Executor,
     plan: Option<&'a Plan>,
-    ground: &'a Ground,
+    fixture: &'a Fixture,
     case: &'a Case,
     checked: &'a Checked,
     oracles: &'a [&'static dyn Oracle],
@@ -184,61 +186,61 @@ struct Looking<'a> {
 
 impl Looking<'_> {
     /// The same case without a documented behaviour.
-    fn without(self, behaviour: &Behaviour) -> Result<Trial, BedError> {
-        let Looking { bed, plan, ground, case, checked, oracles, rate } = self;
+    fn without(self, behaviour: &Behaviour) -> Result<Counter, ExecuteError> {
+        let Looking { executor, plan, fixture, case, checked, oracles, rate } = self;
         let (changed, what) = match behaviour.removed_by {
             Counterfactual::LockingRead => match with_locking_reads(case) {
                 Some(changed) => {
                     (changed, "with a locking read of the same rows before each write".to_string())
                 }
-                None => return Ok(Trial::NotApplicable),
+                None => return Ok(Counter::NotApplicable),
             },
             Counterfactual::Level(level) => (at_level(case, level), format!("at {level}")),
             Counterfactual::InTransactions => match in_transactions(case) {
                 Some(changed) => (changed, "with a transaction around each statement".to_string()),
-                None => return Ok(Trial::NotApplicable),
+                None => return Ok(Counter::NotApplicable),
             },
             Counterfactual::AnotherOrder => {
-                return Ok(match explaining_order(bed, ground, case, checked)? {
+                return Ok(match explaining_order(executor, fixture, case, checked)? {
                     Some(order) => {
-                        Trial::Removed(format!("the outcome is that of the serial order {order}"))
+                        Counter::Removed(format!("the outcome is that of the serial order {order}"))
                     }
-                    None => Trial::Stays(
+                    None => Counter::Stays(
                         "no serial order of the committed transactions explains it".into(),
                     ),
                 });
             }
             Counterfactual::Snapshots => {
-                let Some(plan) = plan else { return Ok(Trial::NotApplicable) };
-                let predicted = snapshot::explains(bed, plan, case, &checked.concurrent)?;
+                let Some(plan) = plan else { return Ok(Counter::NotApplicable) };
+                let predicted = snapshot::explains(executor, plan, case, &checked.concurrent)?;
                 return Ok(if predicted {
-                    Trial::Removed(
+                    Counter::Removed(
                         "each transaction alone on the rows of its snapshot, put together, gives \
                          this outcome"
                             .into(),
                     )
                 } else {
-                    Trial::Stays("snapshots do not predict this outcome".into())
+                    Counter::Stays("snapshots do not predict this outcome".into())
                 });
             }
         };
         for _ in 0..rate.trials_to_be_sure() {
             let moment = "in a changed run that was to tell the cause";
-            let again = check_unbroken(bed, ground, &changed, oracles, moment)?;
+            let again = check_unbroken(executor, fixture, &changed, oracles, moment)?;
             // A stronger level may promise a serial order that is not that of
             // the commits; the behaviour is gone all the same.
             let orders = |b: &Behaviour| b.removed_by == Counterfactual::AnotherOrder;
             let explained = again.violated()
-                && bed.runner.engine.profile().behaviours.iter().any(orders)
-                && explaining_order(bed, ground, &changed, &again)?.is_some();
+                && executor.runner.engine.profile().behaviours.iter().any(orders)
+                && explaining_order(executor, fixture, &changed, &again)?.is_some();
             if again.violated() && !explained {
-                return Ok(Trial::Stays(format!("{what} the violation stays")));
+                return Ok(Counter::Stays(format!("{what} the violation stays")));
             }
             if let Some(why) = again.unknown {
-                return Ok(Trial::Unknown(format!("{what} it is not known: {why}")));
+                return Ok(Counter::Unknown(format!("{what} it is not known: {why}")));
             }
         }
-        Ok(Trial::Removed(format!("{what} the violation is gone")))
+        Ok(Counter::Removed(format!("{what} the violation is gone")))
     }
 }
 
@@ -293,18 +295,18 @@ fn stronger_promise(profile: &Profile, level: Level) -> Option<Level> {
 /// A serial order of the committed transactions, other than that of their
 /// commits, which ends as the concurrent run did: `s2, s1`.
 pub fn explaining_order(
-    bed: &mut Bed,
-    ground: &Ground,
+    executor: &mut Executor,
+    fixture: &Fixture,
     case: &Case,
     checked: &Checked,
-) -> Result<Option<String>, BedError> {
-    let commit_ordered = commit_ordered(case, bed.runner.engine.profile());
+) -> Result<Option<String>, ExecuteError> {
+    let commit_ordered = commit_ordered(case, executor.runner.engine.profile());
     let run = Concurrent::new(case, &checked.concurrent, commit_ordered);
     for order in other_orders(&run, false, ORDERS) {
         let names: Vec<&str> = order.iter().map(|t| t.session.as_str()).collect();
         let names = names.join(", ");
         let replay = serial_transactions(&run, &order, commit_ordered);
-        let history = bed.run_unbroken(ground, &replay.case, "in a serial run")?;
+        let history = executor.run_unbroken(fixture, &replay.case, "in a serial run")?;
         let differences: Vec<Difference> =
             isolde_core::oracle::differences(&run, &replay, &history);
         if differences.is_empty() && unknown_serial(&history).is_none() {

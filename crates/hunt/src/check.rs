@@ -1,7 +1,7 @@
 //! One case through all oracles: the concurrent run, the replays they ask
 //! for, and what they say.
 
-use crate::bed::{Bed, BedError, Broke, Ground};
+use crate::executor::{Broke, ExecuteError, Executor, Fixture};
 use isolde_core::oracle::{
     Concurrent, Difference, Oracle, Replay, Verdict, broken, other_orders, unknown_serial,
 };
@@ -72,13 +72,13 @@ pub fn commit_ordered(case: &Case, profile: &Profile) -> bool {
 }
 
 pub fn check(
-    bed: &mut Bed,
-    ground: &Ground,
+    executor: &mut Executor,
+    fixture: &Fixture,
     case: &Case,
     oracles: &[&'static dyn Oracle],
-) -> Result<Checked, BedError> {
-    let commit_ordered = commit_ordered(case, bed.runner.engine.profile());
-    let concurrent = bed.run(ground, case)?;
+) -> Result<Checked, ExecuteError> {
+    let commit_ordered = commit_ordered(case, executor.runner.engine.profile());
+    let concurrent = executor.run(fixture, case)?;
     if concurrent.death.is_some() {
         // A finding whichever oracles were asked for: what they would have
         // said is not known.
@@ -86,12 +86,12 @@ pub fn check(
         return Ok(Checked::crash(concurrent, differences));
     }
     let run = Concurrent::new(case, &concurrent, commit_ordered);
-    let (mut replays, mut violations) = judge(bed, ground, &run, oracles)?;
+    let (mut replays, mut violations) = judge(executor, fixture, &run, oracles)?;
     if !violations.is_empty() {
         for order in other_orders(&run, true, UNSEEN_ORDERS) {
             let executed = order.into_iter().cloned().collect();
             let alternative = Concurrent { case, history: &concurrent, executed, commit_ordered };
-            let (again, found) = judge(bed, ground, &alternative, oracles)?;
+            let (again, found) = judge(executor, fixture, &alternative, oracles)?;
             if found.len() < violations.len() {
                 (replays, violations) = (again, found);
             }
@@ -107,29 +107,29 @@ pub fn check(
 /// The same where nothing is expected to break: if it does, that is what there
 /// is to report.
 pub fn check_unbroken(
-    bed: &mut Bed,
-    ground: &Ground,
+    executor: &mut Executor,
+    fixture: &Fixture,
     case: &Case,
     oracles: &[&'static dyn Oracle],
     moment: &'static str,
-) -> Result<Checked, BedError> {
-    let checked = check(bed, ground, case, oracles)?;
+) -> Result<Checked, ExecuteError> {
+    let checked = check(executor, fixture, case, oracles)?;
     if !checked.crashed() {
         return Ok(checked);
     }
-    let (ground, case) = (ground.clone(), case.clone());
-    Err(BedError::Broke(Box::new(Broke { ground, case, checked, moment })))
+    let (fixture, case) = (fixture.clone(), case.clone());
+    Err(ExecuteError::Broke(Box::new(Broke { fixture, case, checked, moment })))
 }
 
 /// The same where the engine may break in any of the runs.
 pub fn check_any(
-    bed: &mut Bed,
-    ground: &Ground,
+    executor: &mut Executor,
+    fixture: &Fixture,
     case: &Case,
     oracles: &[&'static dyn Oracle],
-) -> Result<Checked, BedError> {
-    match check(bed, ground, case, oracles) {
-        Err(BedError::Broke(broke)) => Ok(broke.checked),
+) -> Result<Checked, ExecuteError> {
+    match check(executor, fixture, case, oracles) {
+        Err(ExecuteError::Broke(broke)) => Ok(broke.checked),
         checked => checked,
     }
 }
@@ -137,11 +137,11 @@ pub fn check_any(
 type Judged = (Vec<(Replay, History)>, Vec<Violation>);
 
 fn judge(
-    bed: &mut Bed,
-    ground: &Ground,
+    executor: &mut Executor,
+    fixture: &Fixture,
     run: &Concurrent<'_>,
     oracles: &[&'static dyn Oracle],
-) -> Result<Judged, BedError> {
+) -> Result<Judged, ExecuteError> {
     let mut made: Vec<(Replay, History)> = Vec::new();
     let mut violations = Vec::new();
     for oracle in oracles {
@@ -153,7 +153,8 @@ fn judge(
             let place = match known {
                 Some(place) => place,
                 None => {
-                    let history = bed.run_unbroken(ground, &replay.case, "in a serial run")?;
+                    let history =
+                        executor.run_unbroken(fixture, &replay.case, "in a serial run")?;
                     made.push((replay.clone(), history));
                     made.len() - 1
                 }
@@ -183,14 +184,14 @@ mod tests {
         let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/../../drivers/sqlite3_driver.py");
         let target = Target::parse(&format!("driver:python3 {driver}")).unwrap();
         let engine = target.open(&options).unwrap();
-        let mut bed = Bed::new(Runner::new(engine));
-        bed.runner.limits.statement = Duration::from_millis(200);
-        let ground = Ground { create: Vec::new(), reset: Vec::new(), changes_schema: false };
+        let mut executor = Executor::new(Runner::new(engine));
+        executor.runner.limits.statement = Duration::from_millis(200);
+        let fixture = Fixture { create: Vec::new(), reset: Vec::new(), changes_schema: false };
         let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) \
                        select count(*) from n";
         for (sql, known) in [("select 1", true), (endless, false)] {
             let case = isolde_core::case::parse(&format!("case: t\ns1> {sql};\n")).unwrap();
-            let checked = check(&mut bed, &ground, &case, ORACLES).unwrap();
+            let checked = check(&mut executor, &fixture, &case, ORACLES).unwrap();
             assert!(!checked.violated());
             assert_eq!(checked.consistent(), known, "{sql}");
             assert_eq!(checked.unknown.is_none(), known, "{sql}");

@@ -1,7 +1,7 @@
 //! A violation is reported only if it happens again on fresh tables.
 
-use crate::bed::{Bed, BedError, Ground};
 use crate::check::{Checked, Violation, check_any, check_unbroken};
+use crate::executor::{ExecuteError, Executor, Fixture};
 use isolde_core::Case;
 use isolde_core::oracle::Oracle;
 use serde::{Deserialize, Serialize};
@@ -55,21 +55,21 @@ pub fn same_violation(a: &[Violation], b: &[Violation]) -> bool {
 /// Runs the case again, on tables that were made for it; several times where
 /// it does not violate again.
 pub fn confirm(
-    bed: &mut Bed,
-    ground: &Ground,
+    executor: &mut Executor,
+    fixture: &Fixture,
     case: &Case,
     first: &Checked,
     oracles: &[&'static dyn Oracle],
-) -> Result<(Rate, Option<Checked>), BedError> {
+) -> Result<(Rate, Option<Checked>), ExecuteError> {
     let mut rate = Rate { seen: 1, runs: 1 };
     let mut last = None;
-    bed.forget_tables();
+    executor.forget_tables();
     let mut run = || {
         if !first.crashed() {
             let moment = "when a violation was looked for once more";
-            return check_unbroken(bed, ground, case, oracles, moment);
+            return check_unbroken(executor, fixture, case, oracles, moment);
         }
-        check_any(bed, ground, case, oracles)
+        check_any(executor, fixture, case, oracles)
     };
     let again = run()?;
     rate.runs += 1;

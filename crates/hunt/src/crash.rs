@@ -6,10 +6,10 @@
 //! looked at once more: what else there is to find in it does not depend on
 //! when somebody stopped the server.
 
-use crate::bed::{BedError, Broke, Ground};
 use crate::cause::{Cause, Label};
 use crate::check::Checked;
 use crate::confirm::{Rate, confirm};
+use crate::executor::{Broke, ExecuteError, Fixture};
 use crate::finding::Evidence;
 use crate::hunter::Hunter;
 use crate::tally::Tally;
@@ -25,12 +25,12 @@ pub struct Examined {
     /// A violation that was confirmed, and what broke.
     pub evidence: Vec<Evidence>,
     /// Why nothing more can be run; the evidence was there before.
-    pub ended: Option<BedError>,
+    pub ended: Option<ExecuteError>,
 }
 
 impl Hunter<'_> {
     /// Runs a case with all checks. What happened is counted in `tally`.
-    pub fn examine(&mut self, plan: &Plan, tally: &mut Tally) -> Result<Examined, BedError> {
+    pub fn examine(&mut self, plan: &Plan, tally: &mut Tally) -> Result<Examined, ExecuteError> {
         let (before, seen) = (tally.clone(), self.seen.clone());
         let mut evidence: Vec<Evidence> = Vec::new();
         let mut ended = None;
@@ -42,7 +42,7 @@ impl Hunter<'_> {
                     evidence.extend(found);
                     break;
                 }
-                Err(BedError::Broke(broke)) => {
+                Err(ExecuteError::Broke(broke)) => {
                     let (mut crash, again, error) = self.crash(plan, *broke);
                     if !evidence.is_empty() {
                         crash.finding.id = format!("{}-{look}", crash.finding.id);
@@ -74,12 +74,12 @@ impl Hunter<'_> {
     /// finds is counted in `tally`.
     pub fn look_after(&mut self, plan: &Plan, tally: &mut Tally) -> Option<Evidence> {
         // Any other reason to be refused shows when somebody is needed.
-        let death = self.bed.runner.look_after().ok().flatten()?;
+        let death = self.executor.runner.look_after().ok().flatten()?;
         let case = plan.to_case();
-        let history = self.bed.runner.not_run(&case, None, death);
+        let history = self.executor.runner.not_run(&case, None, death);
         let differences = broken(&case, &history);
         let broke = Broke {
-            ground: Ground::of(plan),
+            fixture: Fixture::of(plan),
             checked: Checked::crash(history, differences),
             moment: "after the case, when somebody new was to log in",
             case,
@@ -95,7 +95,7 @@ impl Hunter<'_> {
 
     /// The finding, whether it happened again, and what kept it from being
     /// tried.
-    fn crash(&mut self, plan: &Plan, broke: Broke) -> (Evidence, bool, Option<BedError>) {
+    fn crash(&mut self, plan: &Plan, broke: Broke) -> (Evidence, bool, Option<ExecuteError>) {
         let original = plan.to_case();
         let cause = broke_because(&broke);
         let once = Rate { seen: 1, runs: 1 };
@@ -109,8 +109,9 @@ impl Hunter<'_> {
         if (self.stop)() {
             return (alone(self, broke, once), false, None);
         }
-        let Broke { ground, case, checked, .. } = &broke;
-        let (rate, again) = match confirm(&mut self.bed, ground, case, checked, self.oracles) {
+        let Broke { fixture, case, checked, .. } = &broke;
+        let (rate, again) = match confirm(&mut self.executor, fixture, case, checked, self.oracles)
+        {
             Ok(confirmed) => confirmed,
             Err(error) => return (alone(self, broke, once), false, Some(error)),
         };

@@ -4,8 +4,8 @@
 //! on the seed alone, and what is found in it on nothing outside of it, so the
 //! number of workers and shards changes the speed and not the result.
 
-use crate::bed::{Bed, BedError, Notices};
 use crate::cause::Label;
+use crate::executor::{ExecuteError, Executor, Notices};
 use crate::finding::Finding;
 use crate::folder::{Folder, FolderError};
 use crate::hunter::Hunter;
@@ -88,14 +88,14 @@ pub enum HuntError {
     Folder(#[from] FolderError),
 }
 
-impl From<BedError> for HuntError {
-    fn from(error: BedError) -> HuntError {
+impl From<ExecuteError> for HuntError {
+    fn from(error: ExecuteError) -> HuntError {
         HuntError::Run(match error {
-            BedError::Run(error) => error,
+            ExecuteError::Run(error) => error,
             // Only the first run of a case may meet one, and counts it.
-            BedError::Ground { sql, error } => RunError::Setup { line: 0, sql, error },
+            ExecuteError::Fixture { sql, error } => RunError::Setup { line: 0, sql, error },
             // The hunter makes a finding of each.
-            BedError::Broke(broke) => {
+            ExecuteError::Broke(broke) => {
                 RunError::Engine(EngineError::Lost(format!("the engine broke {}", broke.moment)))
             }
         })
@@ -235,11 +235,11 @@ impl Ctx<'_> {
         runner.interrupted = self.hunt.interrupted;
         runner.deadline = self.hunt.time.map(|time| self.began + time);
         let stop = || self.must_end();
-        let mut bed = Bed::new(runner);
-        bed.heeds_errors = self.hunt.oracles.iter().any(|o| o.name() == "crash");
-        bed.notices = Notices::clone(&self.watch.notices);
+        let mut executor = Executor::new(runner);
+        executor.heeds_errors = self.hunt.oracles.iter().any(|o| o.name() == "crash");
+        executor.notices = Notices::clone(&self.watch.notices);
         let mut hunter = Hunter {
-            bed,
+            executor,
             generator: self.hunt.generator,
             oracles: self.hunt.oracles,
             known: self.hunt.known,

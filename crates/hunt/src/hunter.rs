@@ -1,9 +1,9 @@
 //! One worker: takes a case number and finds out what there is to find.
 
-use crate::bed::{Bed, BedError, Broke, Ground};
 use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, Violation, check, check_unbroken};
 use crate::confirm::{Rate, confirm};
+use crate::executor::{Broke, ExecuteError, Executor, Fixture};
 use crate::explain;
 use crate::finding::{self, Evidence, Finding, Reduction};
 use crate::known::Known;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 const REDUCED_OF_EACH: u32 = 3;
 
 pub struct Hunter<'a> {
-    pub bed: Bed,
+    pub executor: Executor,
     pub generator: &'a Generator,
     pub oracles: &'a [&'static dyn Oracle],
     pub known: &'a [Known],
@@ -48,11 +48,11 @@ impl Hunter<'_> {
         &mut self,
         plan: &Plan,
         tally: &mut Tally,
-    ) -> Result<Option<Evidence>, BedError> {
-        let (ground, case) = (Ground::of(plan), plan.to_case());
-        let checked = match check(&mut self.bed, &ground, &case, self.oracles) {
+    ) -> Result<Option<Evidence>, ExecuteError> {
+        let (fixture, case) = (Fixture::of(plan), plan.to_case());
+        let checked = match check(&mut self.executor, &fixture, &case, self.oracles) {
             Ok(checked) => checked,
-            Err(BedError::Ground { sql, error }) => {
+            Err(ExecuteError::Fixture { sql, error }) => {
                 tally.not_run += 1;
                 let refusal = tally.refusals.entry(format!("schema {}", error.code)).or_default();
                 if refusal.count == 0 {
@@ -78,14 +78,14 @@ impl Hunter<'_> {
         }
         if checked.crashed() {
             let moment = "in the concurrent run";
-            return Err(BedError::Broke(Box::new(Broke { ground, case, checked, moment })));
+            return Err(ExecuteError::Broke(Box::new(Broke { fixture, case, checked, moment })));
         }
-        let (rate, again) = confirm(&mut self.bed, &ground, &case, &checked, self.oracles)?;
+        let (rate, again) = confirm(&mut self.executor, &fixture, &case, &checked, self.oracles)?;
         let Some(checked) = again else {
             tally.not_confirmed += 1;
             return Ok(None);
         };
-        let cause = self.cause(&ground, plan, &case, &checked, rate)?;
+        let cause = self.cause(&fixture, plan, &case, &checked, rate)?;
         if let Some(level) = cause.bug_at
             && let Some(found) = self.at_stronger_level(plan, level, rate)?
         {
@@ -100,17 +100,17 @@ impl Hunter<'_> {
         plan: &Plan,
         level: Level,
         rate: Rate,
-    ) -> Result<Option<Evidence>, BedError> {
+    ) -> Result<Option<Evidence>, ExecuteError> {
         let mut plan = plan.clone();
         plan.level = Some(level);
         plan.transactions.iter_mut().for_each(|t| t.level = None);
-        let (ground, case) = (Ground::of(&plan), plan.to_case());
+        let (fixture, case) = (Fixture::of(&plan), plan.to_case());
         let moment = "at a stronger level";
-        let checked = check_unbroken(&mut self.bed, &ground, &case, self.oracles, moment)?;
+        let checked = check_unbroken(&mut self.executor, &fixture, &case, self.oracles, moment)?;
         if !checked.violated() {
             return Ok(None);
         }
-        let cause = self.cause(&ground, &plan, &case, &checked, rate)?;
+        let cause = self.cause(&fixture, &plan, &case, &checked, rate)?;
         if cause.label != Label::Bug {
             return Ok(None);
         }
@@ -119,13 +119,13 @@ impl Hunter<'_> {
 
     fn cause(
         &mut self,
-        ground: &Ground,
+        fixture: &Fixture,
         plan: &Plan,
         case: &Case,
         checked: &Checked,
         rate: Rate,
-    ) -> Result<Cause, BedError> {
-        cause::find(&mut self.bed, ground, Some(plan), case, checked, self.oracles, rate)
+    ) -> Result<Cause, ExecuteError> {
+        cause::find(&mut self.executor, fixture, Some(plan), case, checked, self.oracles, rate)
     }
 
     /// Reduces what is worth it and puts the evidence together.
@@ -136,7 +136,7 @@ impl Hunter<'_> {
         checked: Checked,
         cause: Cause,
         rate: Rate,
-    ) -> Result<Evidence, BedError> {
+    ) -> Result<Evidence, ExecuteError> {
         let unreduced = finding::signature(&case, &checked.violations, &cause);
         let seen = self.seen.entry(unreduced.clone()).or_default();
         seen.count += 1;
@@ -174,7 +174,7 @@ impl Hunter<'_> {
         checked: &Checked,
         label: Label,
         rate: Rate,
-    ) -> Result<Option<Reduced>, BedError> {
+    ) -> Result<Option<Reduced>, ExecuteError> {
         let goal = Goal {
             violations: &checked.violations,
             label,
@@ -183,7 +183,7 @@ impl Hunter<'_> {
             stop: self.stop,
             trials: self.trials,
         };
-        reduce(&mut self.bed, plan, &goal)
+        reduce(&mut self.executor, plan, &goal)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -197,7 +197,7 @@ impl Hunter<'_> {
         rate: Rate,
         reduced_by: Option<Reduction>,
     ) -> Evidence {
-        let info: &TargetInfo = self.bed.runner.engine.info();
+        let info: &TargetInfo = self.executor.runner.engine.info();
         let mut case = case.clone();
         case.title = finding::title(&case, &checked, cause.label);
         case.engines = info.engine.parse::<Selector>().into_iter().collect();

@@ -2,24 +2,25 @@
 //! findings.
 //!
 //! ```text
-//!   Generator ─► Plan ─► Bed ─► History ─► oracles ─► violation
+//!   Generator ─► Plan ─► Executor ─► History ─► oracles ─► violation
 //!                         ▲                              │
 //!                         └── confirm, cause, reduce ◄───┘──► Folder ─► report
 //! ```
 //!
 //! [`hunt::run`] owns the workers and the output folder; a [`hunter::Hunter`]
-//! owns an engine with its tables ([`bed::Bed`]) and examines one case after
+//! owns an engine with its tables ([`executor::Executor`]) and examines one case after
 //! the other. Nothing here talks to people: they look at [`hunt::Watch`].
 
 pub mod again;
 pub mod baseline;
-pub mod bed;
 pub mod cause;
 pub mod check;
 mod claim;
 pub mod confirm;
 pub mod crash;
+pub mod executor;
 pub mod explain;
+pub mod fault_trial;
 mod files;
 pub mod finding;
 pub mod folder;
@@ -34,4 +35,3 @@ mod script;
 pub mod snapshot;
 pub mod summary;
 pub mod tally;
-pub mod trial;

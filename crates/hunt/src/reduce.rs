@@ -4,10 +4,10 @@
 //! Greedy and bounded; it begins by proving that the case fails as it is. The
 //! full reducer will replace the search, not the question "is it the same?".
 
-use crate::bed::{Bed, BedError, Ground};
 use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, Violation, check_any, check_unbroken};
 use crate::confirm::{Rate, same_violation};
+use crate::executor::{ExecuteError, Executor, Fixture};
 use isolde_core::generate::Plan;
 use isolde_core::oracle::Oracle;
 use isolde_engines::runner::RunError;
@@ -36,8 +36,12 @@ pub struct Reduced {
 
 /// None when the case does not fail again as it is, or there was no time to
 /// see it.
-pub fn reduce(bed: &mut Bed, plan: &Plan, goal: &Goal<'_>) -> Result<Option<Reduced>, BedError> {
-    let mut search = Search { bed, goal, trials: 0, cut: false };
+pub fn reduce(
+    executor: &mut Executor,
+    plan: &Plan,
+    goal: &Goal<'_>,
+) -> Result<Option<Reduced>, ExecuteError> {
+    let mut search = Search { executor, goal, trials: 0, cut: false };
     let Some((checked, cause)) = search.fails(plan)? else { return Ok(None) };
     let mut best = Reduced { plan: plan.clone(), checked, cause, trials: 0, cut: false };
     // Large pieces first: each pass is over what the pass before has left.
@@ -58,7 +62,7 @@ pub fn reduce(bed: &mut Bed, plan: &Plan, goal: &Goal<'_>) -> Result<Option<Redu
 }
 
 struct Search<'a, 'b> {
-    bed: &'a mut Bed,
+    executor: &'a mut Executor,
     goal: &'a Goal<'b>,
     trials: u32,
     cut: bool,
@@ -75,7 +79,7 @@ impl Search<'_, '_> {
         &mut self,
         best: &mut Reduced,
         candidates: fn(&Plan) -> Vec<Plan>,
-    ) -> Result<(), BedError> {
+    ) -> Result<(), ExecuteError> {
         // From the end: later statements depend on earlier ones.
         let mut at = 0;
         loop {
@@ -93,33 +97,33 @@ impl Search<'_, '_> {
         }
     }
 
-    fn fails(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, BedError> {
+    fn fails(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, ExecuteError> {
         self.trials += 1;
         match self.tried(plan) {
             // What has been found is not lost with the trial.
-            Err(BedError::Run(RunError::Interrupted)) => {
+            Err(ExecuteError::Run(RunError::Interrupted)) => {
                 self.cut = true;
                 Ok(None)
             }
             // A schema that lacks what something needs is no smaller case.
-            Err(BedError::Ground { .. }) => Ok(None),
+            Err(ExecuteError::Fixture { .. }) => Ok(None),
             tried => tried,
         }
     }
 
-    fn tried(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, BedError> {
-        let (ground, case) = (Ground::of(plan), plan.to_case());
+    fn tried(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, ExecuteError> {
+        let (fixture, case) = (Fixture::of(plan), plan.to_case());
         let oracles = self.goal.oracles;
         let checked = match self.goal.violations.iter().any(|v| v.oracle == "crash") {
-            true => check_any(self.bed, &ground, &case, oracles)?,
-            false => check_unbroken(self.bed, &ground, &case, oracles, "in a smaller case")?,
+            true => check_any(self.executor, &fixture, &case, oracles)?,
+            false => check_unbroken(self.executor, &fixture, &case, oracles, "in a smaller case")?,
         };
         if !same_violation(self.goal.violations, &checked.violations) {
             return Ok(None);
         }
         let cause = cause::find(
-            self.bed,
-            &ground,
+            self.executor,
+            &fixture,
             Some(plan),
             &case,
             &checked,

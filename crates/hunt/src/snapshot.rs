@@ -5,7 +5,7 @@
 //! its snapshot. If the parts put together give the outcome of the concurrent
 //! run, then snapshot isolation explains it, write skew and all.
 
-use crate::bed::{Bed, BedError, Ground};
+use crate::executor::{ExecuteError, Executor, Fixture};
 use isolde_core::generate::Plan;
 use isolde_core::oracle::{
     Concurrent, Executed, serial_transactions, unknown_serial, write_differences,
@@ -30,17 +30,17 @@ struct Change {
 /// isolation has them, with the snapshot taken at BEGIN or at the first
 /// statement after it.
 pub fn explains(
-    bed: &mut Bed,
+    executor: &mut Executor,
     plan: &Plan,
     case: &Case,
     concurrent: &History,
-) -> Result<bool, BedError> {
+) -> Result<bool, ExecuteError> {
     let run = Concurrent::new(case, concurrent, false);
     let mut nothing = case.clone();
     nothing.steps.clear();
-    let first = rows_of(&bed.run_unbroken(&Ground::of(plan), &nothing, ALONE)?);
+    let first = rows_of(&executor.run_unbroken(&Fixture::of(plan), &nothing, ALONE)?);
     for at_begin in [true, false] {
-        if predicted(bed, plan, &run, &first, at_begin)?
+        if predicted(executor, plan, &run, &first, at_begin)?
             .is_some_and(|rows| same_tables(&rows, &rows_of(concurrent)))
         {
             return Ok(true);
@@ -50,19 +50,19 @@ pub fn explains(
 }
 
 fn predicted(
-    bed: &mut Bed,
+    executor: &mut Executor,
     plan: &Plan,
     run: &Concurrent<'_>,
     first: &Tables,
     at_begin: bool,
-) -> Result<Option<Tables>, BedError> {
+) -> Result<Option<Tables>, ExecuteError> {
     let mut changes: Vec<Change> = Vec::new();
     for transaction in run.committed() {
         let (begin, statement) = transaction.snapshot_events(run.history);
         let taken_at = if at_begin { begin } else { statement };
         let mut before = changes.iter().filter(|c| c.ended_at < taken_at);
         let Some(snapshot) = before.try_fold(first.clone(), apply) else { return Ok(None) };
-        match alone(bed, plan, run, transaction, snapshot)? {
+        match alone(executor, plan, run, transaction, snapshot)? {
             Some(change) => changes.push(change),
             None => return Ok(None),
         }
@@ -73,15 +73,15 @@ fn predicted(
 /// One transaction by itself from the rows of its snapshot; none when its
 /// writes did something else than in the concurrent run.
 fn alone(
-    bed: &mut Bed,
+    executor: &mut Executor,
     plan: &Plan,
     run: &Concurrent<'_>,
     transaction: &Executed,
     snapshot: Tables,
-) -> Result<Option<Change>, BedError> {
+) -> Result<Option<Change>, ExecuteError> {
     let Some(from) = plan.with_rows(&snapshot) else { return Ok(None) };
     let replay = serial_transactions(run, &[transaction], false);
-    let history = bed.run_unbroken(&Ground::of(&from), &replay.case, ALONE)?;
+    let history = executor.run_unbroken(&Fixture::of(&from), &replay.case, ALONE)?;
     if unknown_serial(&history).is_some() || !write_differences(run, &replay, &history).is_empty() {
         return Ok(None);
     }

@@ -12,8 +12,8 @@ use isolde_core::sql;
 use isolde_core::{Case, History, Level, case};
 use isolde_engines::engine::{Engine, Session, TxStatus};
 use isolde_engines::runner::Runner;
-use isolde_hunt::bed::{Bed, Ground};
 use isolde_hunt::check::check;
+use isolde_hunt::executor::{Executor, Fixture};
 use std::time::{Duration, Instant};
 
 const SEED: u64 = 1;
@@ -83,11 +83,11 @@ fn main() {
         let options = Options::new(levels, engine.profile().default_level);
         let dialect = Dialect::for_engine(&info.engine, &info.version);
         let generator = Generator::new(dialect, SEED, options);
-        let mut bed = Bed::new(Runner::new(Box::new(engine)));
-        let (sent, ours) = hunt(&mut bed, &generator, cases);
+        let mut executor = Executor::new(Runner::new(Box::new(engine)));
+        let (sent, ours) = hunt(&mut executor, &generator, cases);
         let shares = spent.shares(ours);
         let statements: usize = sent.iter().map(statements_of).sum();
-        let bare = bare_client(bed.runner.engine.as_mut(), &sent);
+        let bare = bare_client(executor.runner.engine.as_mut(), &sent);
         let rate = |n: usize, time: Duration| n as f64 / time.as_secs_f64();
         println!(
             "{name:15} {:>9.0} {:>14.0} {:>9.0} {:>14.0} {:>15.2}x",
@@ -116,7 +116,7 @@ fn statements_of(sent: &Sent) -> usize {
     runs + sent.create.as_ref().map_or(0, Vec::len)
 }
 
-fn hunt(bed: &mut Bed, generator: &Generator, cases: u64) -> (Vec<Sent>, Duration) {
+fn hunt(executor: &mut Executor, generator: &Generator, cases: u64) -> (Vec<Sent>, Duration) {
     let mut all = Vec::new();
     let mut time = Duration::ZERO;
     let mut made: Option<Vec<String>> = None;
@@ -126,20 +126,20 @@ fn hunt(bed: &mut Bed, generator: &Generator, cases: u64) -> (Vec<Sent>, Duratio
         }
         let since = Instant::now();
         let plan = generator.plan(number);
-        let (ground, case) = (Ground::of(&plan), plan.to_case());
-        let checked = check(bed, &ground, &case, ORACLES);
+        let (fixture, case) = (Fixture::of(&plan), plan.to_case());
+        let checked = check(executor, &fixture, &case, ORACLES);
         time += since.elapsed();
         let Ok(checked) = checked else { continue };
         if let Some(why) = checked.unknown {
             println!("    case {number} is unknown: {why}");
         }
-        let create = (made.as_ref() != Some(&ground.create)).then(|| ground.create.clone());
-        made = Some(ground.create);
+        let create = (made.as_ref() != Some(&fixture.create)).then(|| fixture.create.clone());
+        made = Some(fixture.create);
         let runs = std::iter::once((&case, &checked.concurrent))
             .chain(checked.replays.iter().map(|(replay, history)| (&replay.case, history)))
             .map(|(case, history)| finished(case, history))
             .collect();
-        all.push(Sent { create, reset: ground.reset, runs, finals: plan.final_sql() });
+        all.push(Sent { create, reset: fixture.reset, runs, finals: plan.final_sql() });
     }
     (all, time)
 }

@@ -11,7 +11,7 @@ use isolde_core::{History, Level};
 use isolde_engines::runner::Runner;
 use isolde_engines::target::Target;
 use isolde_hunt::again::{self, Seen};
-use isolde_hunt::bed::Bed;
+use isolde_hunt::executor::Executor;
 use std::path::{Path, PathBuf};
 
 /// A case, with what a hunt wrote beside it if it is a finding's.
@@ -35,7 +35,7 @@ enum Ready {
     Plain(Runner),
     /// With the fault of the hunt, where the case is at home.
     Judged {
-        bed: Bed,
+        executor: Executor,
         planted: bool,
     },
 }
@@ -158,10 +158,10 @@ fn open(context: &Context<'_>, job: &Job<'_>) -> Result<Ready, Failure> {
     Ok(match job.cases.first().and_then(|given| given.seen.as_ref()) {
         None => Ready::Plain(runner),
         Some(seen) if job.at_home => {
-            let bed = Bed::new(replay_finding::planted(runner, seen)?);
-            Ready::Judged { bed, planted: true }
+            let executor = Executor::new(replay_finding::planted(runner, seen)?);
+            Ready::Judged { executor, planted: true }
         }
-        Some(_) => Ready::Judged { bed: Bed::new(runner), planted: false },
+        Some(_) => Ready::Judged { executor: Executor::new(runner), planted: false },
     })
 }
 
@@ -217,7 +217,7 @@ fn play(
     let case = &given.case;
     let engine = match &*ready {
         Ready::Plain(runner) => &runner.engine,
-        Ready::Judged { bed, .. } => &bed.runner.engine,
+        Ready::Judged { executor, .. } => &executor.runner.engine,
     };
     let profile = engine.profile();
     let chosen: Vec<Option<Level>> = match levels {
@@ -266,12 +266,12 @@ fn play(
 
 fn play_at(ready: &mut Ready, given: &Given, level: Option<Level>) -> Result<AtLevel, Failure> {
     let (history, verdict) = match (ready, &given.seen) {
-        (Ready::Judged { bed, planted }, Some(seen)) => {
+        (Ready::Judged { executor, planted }, Some(seen)) => {
             let (again, verdict) =
-                replay_finding::run_again(bed, &given.case, level, seen, *planted)?;
+                replay_finding::run_again(executor, &given.case, level, seen, *planted)?;
             (again.checked.concurrent, Some(verdict))
         }
-        (Ready::Judged { bed, .. }, None) => (bed.runner.run(&given.case, level)?, None),
+        (Ready::Judged { executor, .. }, None) => (executor.runner.run(&given.case, level)?, None),
         (Ready::Plain(runner), _) => (runner.run(&given.case, level)?, None),
     };
     Ok(AtLevel { unmet: judge::mismatches(&given.case, &history), history, verdict })

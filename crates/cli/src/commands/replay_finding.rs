@@ -7,7 +7,7 @@ use isolde_core::{Case, Level};
 use isolde_engines::fault::{self, Planted};
 use isolde_engines::runner::Runner;
 use isolde_hunt::again::{self, Again, Now, Seen};
-use isolde_hunt::bed::{Bed, BedError};
+use isolde_hunt::executor::{ExecuteError, Executor};
 use isolde_hunt::explain;
 use serde_json::json;
 
@@ -33,7 +33,7 @@ pub fn planted(runner: Runner, seen: &Seen) -> Result<Runner, Failure> {
 /// One run and its serial replays, at the case's level or another. `planted`:
 /// with the hunt's fault, if it had one.
 pub fn run_again(
-    bed: &mut Bed,
+    executor: &mut Executor,
     case: &Case,
     level: Option<Level>,
     seen: &Seen,
@@ -41,7 +41,7 @@ pub fn run_again(
 ) -> Result<(Again, Verdict), Failure> {
     let mut case = case.clone();
     case.level = level.or(case.level);
-    let again = again::again(bed, &case, seen).map_err(failure)?;
+    let again = again::again(executor, &case, seen).map_err(failure)?;
     let verdict = verdict(&again, seen, planted);
     Ok((again, verdict))
 }
@@ -89,12 +89,12 @@ impl Verdict {
     }
 }
 
-fn failure(error: BedError) -> Failure {
+fn failure(error: ExecuteError) -> Failure {
     match error {
-        BedError::Run(error) => error.into(),
-        BedError::Ground { .. } => {
+        ExecuteError::Run(error) => error.into(),
+        ExecuteError::Fixture { .. } => {
             Failure::new(ExitCode::BadInput, format!("the setup failed: {error}"))
         }
-        BedError::Broke(_) => Failure::new(ExitCode::Violation, error.to_string()),
+        ExecuteError::Broke(_) => Failure::new(ExitCode::Violation, error.to_string()),
     }
 }

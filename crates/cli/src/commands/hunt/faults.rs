@@ -9,7 +9,7 @@ use crate::{interrupt, table};
 use isolde_core::generate::{Dialect, Generator, Options};
 use isolde_core::oracle::ORACLES;
 use isolde_engines::fault::{self, Concerns, FAULTS, Fault, Planted};
-use isolde_hunt::trial::{self, Sighting, Trial};
+use isolde_hunt::fault_trial::{self, FaultTrial, Sighting};
 use serde_json::json;
 
 /// For the slower oracles, after the first has seen the fault.
@@ -53,14 +53,14 @@ pub fn run(context: &Context<'_>, args: &FaultsArgs) -> Outcome {
         let engine = open_engine(context, &target, Some(planted))?;
         let dialect = Dialect::for_engine(&info.engine, &info.version);
         let generator = Generator::new(dialect, args.seed, options);
-        let trial = Trial {
+        let trial = FaultTrial {
             generator: &generator,
             oracles: ORACLES,
             cases: args.cases,
             more: if fault.concerns == Concerns::Server { 0 } else { MORE_CASES },
             interrupted: interrupt::asked,
         };
-        let sightings = trial::run(&trial, engine, plain).map_err(failure)?;
+        let sightings = fault_trial::run(&trial, engine, plain).map_err(failure)?;
         rows.push(Row { fault, outcome: Ok(sightings) });
     }
     context.console.end_progress();

@@ -1,8 +1,8 @@
 //! Tries the oracles on a planted fault: which of them sees it, and how soon.
 
-use crate::bed::{Bed, BedError, Ground};
 use crate::cause::Label;
 use crate::check::check;
+use crate::executor::{ExecuteError, Executor, Fixture};
 use crate::hunt::HuntError;
 use crate::hunter::Hunter;
 use crate::tally::Tally;
@@ -25,7 +25,7 @@ pub struct Sighting {
     pub seconds: f64,
 }
 
-pub struct Trial<'a> {
+pub struct FaultTrial<'a> {
     pub generator: &'a Generator,
     pub oracles: &'a [&'static dyn Oracle],
     /// Cases at most.
@@ -39,18 +39,18 @@ pub struct Trial<'a> {
 /// Hunts until every oracle has reported something, or had its chance. What
 /// the engine does without the fault, too, is not the fault's.
 pub fn run(
-    trial: &Trial<'_>,
+    trial: &FaultTrial<'_>,
     faulty: Box<dyn Engine>,
     sound: Box<dyn Engine>,
 ) -> Result<Vec<Sighting>, HuntError> {
-    let bed = |engine| {
+    let executor = |engine| {
         let mut runner = Runner::new(engine);
         runner.interrupted = trial.interrupted;
-        Bed::new(runner)
+        Executor::new(runner)
     };
-    let mut sound = bed(sound);
+    let mut sound = executor(sound);
     let mut hunter = Hunter {
-        bed: bed(faulty),
+        executor: executor(faulty),
         generator: trial.generator,
         oracles: trial.oracles,
         known: &[],
@@ -71,7 +71,7 @@ pub fn run(
         let plan = trial.generator.plan(number);
         let examined = match hunter.examine(&plan, &mut tally) {
             Ok(examined) => examined,
-            Err(BedError::Ground { .. }) => continue,
+            Err(ExecuteError::Fixture { .. }) => continue,
             Err(error) => return Err(error.into()),
         };
         for evidence in &examined.evidence {
@@ -79,7 +79,7 @@ pub fn run(
             if finding.cause.label == Label::Documented {
                 continue;
             }
-            let without = check(&mut sound, &Ground::of(&plan), &evidence.original, trial.oracles);
+            let without = check(&mut sound, &Fixture::of(&plan), &evidence.original, trial.oracles);
             if !without.is_ok_and(|checked| checked.consistent()) {
                 continue;
             }

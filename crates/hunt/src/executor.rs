@@ -16,16 +16,16 @@ use std::time::Duration;
 
 /// What a run starts from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ground {
+pub struct Fixture {
     pub create: Vec<String>,
     pub reset: Vec<String>,
     /// The case changes the schema: the tables are of no use after it.
     pub changes_schema: bool,
 }
 
-impl Ground {
-    pub fn of(plan: &Plan) -> Ground {
-        Ground {
+impl Fixture {
+    pub fn of(plan: &Plan) -> Fixture {
+        Fixture {
             create: plan.create_sql(),
             reset: plan.reset_sql(),
             changes_schema: plan.changes_schema(),
@@ -34,9 +34,9 @@ impl Ground {
 
     /// What a case from a file starts from: its setup, anew for each run,
     /// since nothing says how to bring its rows back.
-    pub fn of_case(case: &Case, engine: &str, version: &str) -> Ground {
+    pub fn of_case(case: &Case, engine: &str, version: &str) -> Fixture {
         let setup = case.setup_for(engine, version);
-        Ground {
+        Fixture {
             create: setup.iter().map(|s| s.sql.clone()).collect(),
             reset: Vec::new(),
             changes_schema: true,
@@ -45,12 +45,12 @@ impl Ground {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum BedError {
+pub enum ExecuteError {
     #[error(transparent)]
     Run(#[from] RunError),
     /// The engine does not take the schema or the rows of this case.
     #[error("{error}\n  {sql}")]
-    Ground { sql: String, error: DbError },
+    Fixture { sql: String, error: DbError },
     /// The engine broke in a run that was about something else.
     #[error("the engine broke {}", .0.moment)]
     Broke(Box<Broke>),
@@ -60,20 +60,20 @@ pub enum BedError {
 /// said that it is broken inside.
 #[derive(Debug)]
 pub struct Broke {
-    pub ground: Ground,
+    pub fixture: Fixture,
     pub case: Case,
     pub checked: Checked,
     /// What was being done, as the end of a sentence: `in a serial run`.
     pub moment: &'static str,
 }
 
-impl From<EngineError> for BedError {
-    fn from(error: EngineError) -> BedError {
-        BedError::Run(RunError::Engine(error))
+impl From<EngineError> for ExecuteError {
+    fn from(error: EngineError) -> ExecuteError {
+        ExecuteError::Run(RunError::Engine(error))
     }
 }
 
-pub struct Bed {
+pub struct Executor {
     pub runner: Runner,
     /// What made the tables that stand now.
     made: Option<Vec<String>>,
@@ -90,24 +90,24 @@ pub type Notices = Arc<Mutex<Vec<String>>>;
 /// that the engine's view does not show.
 const LONGEST_STATEMENT: Duration = Duration::from_secs(3);
 
-impl Bed {
-    pub fn new(mut runner: Runner) -> Bed {
+impl Executor {
+    pub fn new(mut runner: Runner) -> Executor {
         runner.limits.statement = LONGEST_STATEMENT;
-        Bed { runner, made: None, heeds_errors: true, notices: Notices::default() }
+        Executor { runner, made: None, heeds_errors: true, notices: Notices::default() }
     }
 
     /// Runs a case from the first rows. A server that does not live to see
     /// the end of it is in the history, whenever it fell.
-    pub fn run(&mut self, ground: &Ground, case: &Case) -> Result<History, BedError> {
+    pub fn run(&mut self, fixture: &Fixture, case: &Case) -> Result<History, ExecuteError> {
         self.bring_server_back()?;
-        if let Err(error) = self.lay(ground) {
-            let BedError::Run(error) = error else { return Err(error) };
+        if let Err(error) = self.lay(fixture) {
+            let ExecuteError::Run(error) = error else { return Err(error) };
             let death = self.runner.death_by(error)?;
             return Ok(self.runner.not_run(case, None, death));
         }
         let history = self.runner.run_steps(case, None);
         let usable = history.as_ref().is_ok_and(|h| !h.lost_server());
-        if ground.changes_schema || !usable {
+        if fixture.changes_schema || !usable {
             self.made = None;
         }
         Ok(history?)
@@ -116,21 +116,21 @@ impl Bed {
     /// The same for a run from which only the rows are wanted.
     pub fn run_unbroken(
         &mut self,
-        ground: &Ground,
+        fixture: &Fixture,
         case: &Case,
         moment: &'static str,
-    ) -> Result<History, BedError> {
-        let history = self.run(ground, case)?;
+    ) -> Result<History, ExecuteError> {
+        let history = self.run(fixture, case)?;
         let differences = broken(case, &history);
         if differences.is_empty() || history.death.is_none() && !self.heeds_errors {
             return Ok(history);
         }
         let checked = Checked::crash(history, differences);
-        let (ground, case) = (ground.clone(), case.clone());
-        Err(BedError::Broke(Box::new(Broke { ground, case, checked, moment })))
+        let (fixture, case) = (fixture.clone(), case.clone());
+        Err(ExecuteError::Broke(Box::new(Broke { fixture, case, checked, moment })))
     }
 
-    fn bring_server_back(&mut self) -> Result<(), BedError> {
+    fn bring_server_back(&mut self) -> Result<(), ExecuteError> {
         if !self.runner.is_down() {
             return Ok(());
         }
@@ -149,11 +149,11 @@ impl Bed {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
-    fn lay(&mut self, ground: &Ground) -> Result<(), BedError> {
-        if self.made.as_ref() != Some(&ground.create) {
-            self.make_tables(ground)?;
+    fn lay(&mut self, fixture: &Fixture) -> Result<(), ExecuteError> {
+        if self.made.as_ref() != Some(&fixture.create) {
+            self.make_tables(fixture)?;
         }
-        self.batch(&ground.reset)
+        self.batch(&fixture.reset)
     }
 
     /// The next run makes its tables anew.
@@ -161,22 +161,22 @@ impl Bed {
         self.made = None;
     }
 
-    fn make_tables(&mut self, ground: &Ground) -> Result<(), BedError> {
+    fn make_tables(&mut self, fixture: &Fixture) -> Result<(), ExecuteError> {
         self.made = None;
         self.runner.engine.clear()?;
-        self.batch(&ground.create)?;
-        self.made = Some(ground.create.clone());
+        self.batch(&fixture.create)?;
+        self.made = Some(fixture.create.clone());
         Ok(())
     }
 
-    fn batch(&mut self, statements: &[String]) -> Result<(), BedError> {
+    fn batch(&mut self, statements: &[String]) -> Result<(), ExecuteError> {
         if statements.is_empty() {
             return Ok(());
         }
         match self.runner.engine.batch(statements) {
             Ok(Outcome::Error(error)) => {
                 self.made = None;
-                Err(BedError::Ground { sql: statements.join(";\n  "), error })
+                Err(ExecuteError::Fixture { sql: statements.join(";\n  "), error })
             }
             Ok(_) => Ok(()),
             Err(error) => {
