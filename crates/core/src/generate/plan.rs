@@ -166,7 +166,7 @@ impl Plan {
 
     /// Tables and indexes; the same for all plans of a block.
     pub fn create_sql(&self) -> Vec<String> {
-        let renderer = Renderer(&self.dialect);
+        let renderer = Renderer::new(&self.dialect);
         self.schema.tables.iter().flat_map(|t| renderer.create_table(t)).collect()
     }
 
@@ -182,7 +182,7 @@ impl Plan {
         if rows.is_empty() || written.is_empty() {
             return None;
         }
-        let renderer = Renderer(&self.dialect);
+        let renderer = Renderer::new(&self.dialect);
         let cells = |row: &Vec<Literal>| listed(&written, |c| renderer.literal(&row[*c]));
         Some(format!(
             "insert into {} ({}) values {}",

@@ -7,15 +7,31 @@ use super::select::{
 use super::value::Literal;
 use crate::sql::dialect::{Dialect, UpsertForm};
 
-pub struct Renderer<'a>(pub &'a Dialect);
+/// What stands in FROM in the place of a table, if something does.
+pub type Substitute<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+pub struct Renderer<'a> {
+    pub dialect: &'a Dialect,
+    substitute: Option<Substitute<'a>>,
+}
 
 pub fn listed<T>(items: &[T], each: impl Fn(&T) -> String) -> String {
     items.iter().map(each).collect::<Vec<_>>().join(", ")
 }
 
-impl Renderer<'_> {
+impl<'a> Renderer<'a> {
+    pub fn new(dialect: &'a Dialect) -> Renderer<'a> {
+        Renderer { dialect, substitute: None }
+    }
+
+    /// Queries read a derived table in the place of each table that
+    /// `substitute` knows, under the same name.
+    pub fn reading(dialect: &'a Dialect, substitute: Substitute<'a>) -> Renderer<'a> {
+        Renderer { dialect, substitute: Some(substitute) }
+    }
+
     pub fn literal(&self, literal: &Literal) -> String {
-        let spelling = self.0.spelling;
+        let spelling = self.dialect.spelling;
         match literal {
             Literal::Null => "null".into(),
             Literal::Int(n) => n.to_string(),
@@ -84,7 +100,7 @@ impl Renderer<'_> {
             Expr::Window { function, of, partition, order } => {
                 self.window(*function, of.as_deref(), partition, order)
             }
-            Expr::Incoming(column) => match self.0.spelling.upsert {
+            Expr::Incoming(column) => match self.dialect.spelling.upsert {
                 UpsertForm::OnConflict => format!("excluded.{column}"),
                 UpsertForm::OnDuplicateKey => format!("values({column})"),
             },
@@ -136,13 +152,17 @@ impl Renderer<'_> {
         }
         out.push_str(if select.distinct { "select distinct " } else { "select " });
         out.push_str(&listed(&select.items, |e| self.expr(e)));
-        out.push_str(&format!(" from {}", source(&select.from)));
+        out.push_str(&format!(" from {}", self.source(&select.from)));
         for join in &select.joins {
             let word = match join.kind {
                 JoinKind::Inner => "join",
                 JoinKind::Left => "left join",
             };
-            out.push_str(&format!(" {word} {} on {}", source(&join.source), self.expr(&join.on)));
+            out.push_str(&format!(
+                " {word} {} on {}",
+                self.source(&join.source),
+                self.expr(&join.on)
+            ));
         }
         if let Some(filter) = &select.filter {
             out.push_str(&format!(" where {}", self.expr(filter)));
@@ -173,10 +193,19 @@ impl Renderer<'_> {
         out
     }
 
+    pub fn source(&self, source: &Source) -> String {
+        let instead = self.substitute.and_then(|substitute| substitute(&source.name));
+        match (instead, &source.alias) {
+            (Some(query), _) => format!("({query}) as {}", source.visible_name()),
+            (None, Some(alias)) => format!("{} as {alias}", source.name),
+            (None, None) => source.name.clone(),
+        }
+    }
+
     fn locking(&self, locking: &Locking) -> String {
         let strength = match locking.strength {
             LockStrength::Update => "for update",
-            LockStrength::Share => self.0.share_lock,
+            LockStrength::Share => self.dialect.share_lock,
         };
         let patience = match locking.patience {
             LockPatience::Wait => "",
@@ -184,13 +213,6 @@ impl Renderer<'_> {
             LockPatience::SkipLocked => " skip locked",
         };
         format!("{strength}{patience}")
-    }
-}
-
-fn source(source: &Source) -> String {
-    match &source.alias {
-        Some(alias) => format!("{} as {alias}", source.name),
-        None => source.name.clone(),
     }
 }
 

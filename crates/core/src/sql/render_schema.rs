@@ -22,11 +22,11 @@ impl Renderer<'_> {
         let (inside, after): (Vec<&Index>, Vec<&Index>) = table
             .indexes
             .iter()
-            .partition(|i| self.0.spelling.indexes_in_table && i.only_where.is_none());
+            .partition(|i| self.dialect.spelling.indexes_in_table && i.only_where.is_none());
         parts.extend(inside.iter().map(|index| self.index_in_table(index)));
         let mut create = format!("create table {} ({})", table.name, parts.join(", "));
         let mut statements = Vec::new();
-        match (&table.partitioned_by, self.0.spelling.partitions) {
+        match (&table.partitioned_by, self.dialect.spelling.partitions) {
             (None, _) => statements.push(create),
             (Some(column), PartitionForm::Clause) => {
                 create.push_str(&format!(" partition by hash ({column}) partitions {PARTS}"));
@@ -47,7 +47,7 @@ impl Renderer<'_> {
     }
 
     fn column(&self, column: &Column) -> String {
-        let mut text = format!("{} {}", column.name, self.0.type_name(column.of_type));
+        let mut text = format!("{} {}", column.name, self.dialect.type_name(column.of_type));
         if let Some(generated) = &column.generated {
             let kind = if generated.stored { "stored" } else { "virtual" };
             text.push_str(&format!(" generated always as ({}) {kind}", self.expr(&generated.from)));
@@ -92,7 +92,7 @@ impl Renderer<'_> {
     }
 
     pub fn drop_index(&self, table: &str, index: &str) -> String {
-        if self.0.spelling.drop_index_on_table {
+        if self.dialect.spelling.drop_index_on_table {
             format!("drop index {index} on {table}")
         } else {
             format!("drop index {index}")

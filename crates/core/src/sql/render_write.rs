@@ -8,7 +8,7 @@ use crate::sql::dialect::{IgnoreForm, PrepareForm, UpsertForm, WriteJoin};
 
 impl Renderer<'_> {
     pub fn insert(&self, insert: &Insert) -> String {
-        let spelling = self.0.spelling;
+        let spelling = self.dialect.spelling;
         let verb = match (&insert.conflict, spelling.ignore) {
             (Conflict::Replace, _) => spelling.replace,
             (Conflict::Ignore, IgnoreForm::InsertIgnore) => "insert ignore into",
@@ -42,7 +42,7 @@ impl Renderer<'_> {
 
     pub fn update(&self, update: &Update) -> String {
         let (table, sets) = (&update.table, self.sets(&update.sets));
-        match (&update.join, self.0.spelling.write_join) {
+        match (&update.join, self.dialect.spelling.write_join) {
             (None, _) => format!("update {table} set {sets}{}", self.filter([&update.filter])),
             (Some(join), WriteJoin::Join) => format!(
                 "update {table} join {} on {} set {sets}{}",
@@ -60,7 +60,7 @@ impl Renderer<'_> {
 
     pub fn delete(&self, delete: &Delete) -> String {
         let table = &delete.table;
-        match (&delete.join, self.0.spelling.write_join) {
+        match (&delete.join, self.dialect.spelling.write_join) {
             (None, _) => format!("delete from {table}{}", self.filter([&delete.filter])),
             (Some(join), WriteJoin::Join) => format!(
                 "delete {table} from {table} join {} on {}{}",
@@ -83,8 +83,8 @@ impl Renderer<'_> {
     }
 
     pub fn prepare(&self, name: &str, statement: &Stmt) -> String {
-        let text = statement.render(self.0);
-        match self.0.spelling.prepare {
+        let text = statement.render(self.dialect);
+        match self.dialect.spelling.prepare {
             PrepareForm::As => format!("prepare {name} as {text}"),
             PrepareForm::From => format!("prepare {name} from '{}'", text.replace('\'', "''")),
         }

@@ -33,7 +33,7 @@ pub enum Stmt {
 impl Stmt {
     /// One line of SQL, without a semicolon.
     pub fn render(&self, dialect: &Dialect) -> String {
-        let renderer = Renderer(dialect);
+        let renderer = Renderer::new(dialect);
         match self {
             Stmt::Select(select) => renderer.select(select),
             Stmt::Insert(insert) => renderer.insert(insert),
