@@ -4,7 +4,7 @@ pub mod timed;
 
 use isolde_core::case::{self, Case};
 use isolde_engines::engine::Engine;
-use isolde_engines::install::{self, Cache};
+use isolde_engines::fetch::install::{self, Cache};
 use isolde_engines::target::{Options, Target};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 use crate::table;
 use crate::visible::{push_visible, visible};
 use anstream::{AutoStream, ColorChoice};
-use isolde_engines::url::without_passwords;
+use isolde_engines::connect::url::without_passwords;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::sync::OnceLock;
 

@@ -19,7 +19,7 @@ mod whole_file;
 
 use clap::Parser;
 use exit_code::ExitCode;
-use isolde_engines::url::without_passwords;
+use isolde_engines::connect::url::without_passwords;
 
 fn main() -> std::process::ExitCode {
     // A panic is a defect of ours, never a finding: it has its own exit code.

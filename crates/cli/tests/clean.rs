@@ -74,7 +74,7 @@ fn clean_removes_what_the_dead_have_made_and_nothing_else() {
         let mut user = Target::parse(url)
             .unwrap()
             .open(&isolde_engines::target::Options {
-                cache: isolde_engines::install::Cache::open(),
+                cache: isolde_engines::fetch::install::Cache::open(),
                 via: None,
             })
             .unwrap();

@@ -20,9 +20,9 @@ fn run(args: &[&str]) -> Output {
 
 /// Prints a line and says false when the test cannot run here.
 fn here(engine: &str, version: Option<&str>) -> bool {
-    let cache = isolde_engines::install::Cache::open();
+    let cache = isolde_engines::fetch::install::Cache::open();
     let quick = std::env::var_os("ISOLDE_TEST_QUICK").is_some();
-    let found = isolde_engines::install::find(engine, version, &cache).is_ok();
+    let found = isolde_engines::fetch::install::find(engine, version, &cache).is_ok();
     // What ./test installs must be there; only what must be fetched may lack.
     let may_lack = version.is_some() || !["postgres", "mariadb"].contains(&engine);
     let skip = quick || (!found && may_lack);

@@ -3,7 +3,7 @@
 
 mod servers;
 
-use isolde_engines::install::{self, Cache};
+use isolde_engines::fetch::install::{self, Cache};
 use servers::Server;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -5,7 +5,7 @@
 //! PostgreSQL is missing, and with ISOLDE_TEST_QUICK set.
 
 use isolde_engines::engine::{ClientInfo, Engine};
-use isolde_engines::install::Cache;
+use isolde_engines::fetch::install::Cache;
 use isolde_engines::spec::{self, Options};
 use isolde_engines::target::{self, Target};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 mod program;
 
 use isolde_engines::engine::Engine;
-use isolde_engines::install::Cache;
+use isolde_engines::fetch::install::Cache;
 use isolde_engines::target::{self, Target};
 use program::isolde;
 use std::path::{Path, PathBuf};

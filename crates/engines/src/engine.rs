@@ -7,7 +7,7 @@
 //! connection that tells who waits, and knows what its database is called, so
 //! that nothing outside of it is ever touched.
 
-use crate::secret::Secret;
+use crate::connect::secret::Secret;
 use crate::spec::PgLinks;
 use isolde_core::history::{DbError, ErrorClass, Fall, TargetInfo};
 use isolde_core::value::Row;

@@ -2,15 +2,17 @@
 //!
 //! A new engine is one file, and one line in [`ENGINES`].
 
-use crate::driver::DriverEngine;
-use crate::driver_command::DriverCommand;
+use crate::connect::secret::Secret;
+use crate::connect::url::ServerUrl;
+use crate::driver::shipped;
+use crate::driver::{DriverCommand, DriverEngine};
 use crate::engine::{Engine, EngineError, EngineResult};
-use crate::install::Cache;
-use crate::leftovers::Door;
-use crate::secret::Secret;
-use crate::url::ServerUrl;
-use crate::via::Runtime;
-use crate::{cockroach, dolt, mysql, postgres, programs, sqlite, tidb};
+use crate::fetch::install::Cache;
+use crate::mysql::{self, dolt, tidb};
+use crate::postgres::{self, cockroach};
+use crate::server::leftovers::Door;
+use crate::server::via::Runtime;
+use crate::sqlite;
 use std::fmt;
 use std::path::Path;
 
@@ -89,7 +91,7 @@ pub static ENGINES: &[Entry] = &[
         name: "turso",
         modes: &[("mvcc", "BEGIN CONCURRENT")],
         about: "driver in a process of its own",
-        open: programs::open_turso,
+        open: shipped::open_turso,
         by_url: None,
         door: None,
     },
@@ -97,7 +99,7 @@ pub static ENGINES: &[Entry] = &[
         name: "duckdb",
         modes: &[],
         about: "driver in a process of its own",
-        open: programs::open_duckdb,
+        open: shipped::open_duckdb,
         by_url: None,
         door: None,
     },
@@ -228,7 +230,7 @@ impl Target {
                         let message = "a container is started without server options";
                         return Err(EngineError::Refused(message.into()));
                     }
-                    return crate::container::open(runtime, named);
+                    return crate::server::container::open(runtime, named);
                 }
                 let entry = ENGINES.iter().find(|e| e.name == named.engine);
                 let entry = entry.expect("the parser knows only engines in the table");

@@ -5,11 +5,11 @@ mod support;
 
 use isolde_core::Value;
 use isolde_core::history::{ErrorClass, ErrorEffect};
+use isolde_engines::driver::check::{CheckResult, check};
+use isolde_engines::driver::shipped::program;
 use isolde_engines::driver::{DriverCommand, DriverEngine};
-use isolde_engines::driver_check::{CheckResult, check};
-use isolde_engines::driver_programs::program;
 use isolde_engines::engine::{Engine, EngineError, Outcome, Reply, Session, TxStatus, WaitState};
-use isolde_engines::install;
+use isolde_engines::fetch::install;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;

@@ -173,7 +173,7 @@ fn judge(
 mod tests {
     use super::*;
     use isolde_core::oracle::ORACLES;
-    use isolde_engines::install::Cache;
+    use isolde_engines::fetch::install::Cache;
     use isolde_engines::runner::Runner;
     use isolde_engines::target::{Options, Target};
     use std::time::Duration;

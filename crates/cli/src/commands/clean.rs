@@ -4,7 +4,7 @@
 use super::{Context, Outcome};
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
-use isolde_engines::leftovers::{self, Leftovers};
+use isolde_engines::server::leftovers::{self, Leftovers};
 use isolde_engines::target::Target;
 use serde_json::json;
 

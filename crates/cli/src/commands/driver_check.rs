@@ -3,8 +3,8 @@
 use super::{Context, Outcome};
 use crate::console::Style;
 use crate::exit_code::ExitCode;
-use isolde_engines::driver_check;
-use isolde_engines::driver_command::DriverCommand;
+use isolde_engines::driver::check;
+use isolde_engines::driver::command::DriverCommand;
 
 pub fn run(context: &Context<'_>, words: &[String]) -> Outcome {
     // One word may be a whole command line, as after `driver:`.
@@ -16,7 +16,7 @@ pub fn run(context: &Context<'_>, words: &[String]) -> Outcome {
         }
         [] => unreachable!("clap asks for a command"),
     };
-    let results = driver_check::check(&command);
+    let results = check::check(&command);
     let failed = results.iter().filter(|r| !r.ok).count();
     if context.json {
         let list: Vec<serde_json::Value> = results

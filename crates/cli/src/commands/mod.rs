@@ -29,13 +29,13 @@ use crate::console::Console;
 use crate::exit_code::{ExitCode, Failure};
 use clap::CommandFactory;
 use isolde_core::{Level, case};
+use isolde_engines::connect::password;
+use isolde_engines::connect::secret::Secret;
 use isolde_engines::engine::Engine;
-use isolde_engines::install::Cache;
-use isolde_engines::password;
+use isolde_engines::fetch::install::Cache;
 use isolde_engines::runner::Runner;
-use isolde_engines::secret::Secret;
+use isolde_engines::server::via::Runtime;
 use isolde_engines::target::{Options, Target};
-use isolde_engines::via::Runtime;
 use std::io::Read;
 use std::path::Path;
 

@@ -281,7 +281,7 @@ fn play_at(ready: &mut Ready, given: &Given, level: Option<Level>) -> Result<AtL
 mod tests {
     use super::*;
     use isolde_core::history::{Event, What};
-    use isolde_engines::install::Cache;
+    use isolde_engines::fetch::install::Cache;
     use isolde_engines::target::Options;
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::Context;
 use isolde_core::case::{Case, Selector};
-use isolde_engines::install::{self, Install};
+use isolde_engines::fetch::install::{self, Install};
 use isolde_hunt::again::Seen;
 
 /// A target as on the command line. When none of a case's engines is here it

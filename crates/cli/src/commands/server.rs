@@ -5,7 +5,7 @@ use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
 use crate::interrupt;
 use isolde_core::{case, sql};
-use isolde_engines::client_command::ClientCommand;
+use isolde_engines::connect::client_command::ClientCommand;
 use isolde_engines::engine::{Engine, Outcome as Answer};
 use isolde_engines::target::Target;
 use serde_json::json;

@@ -5,7 +5,8 @@ use super::{Context, Outcome};
 use crate::console::Style;
 use crate::exit_code::ExitCode;
 use crate::table::layout;
-use isolde_engines::{fetch, install, target};
+use isolde_engines::fetch::{self, install};
+use isolde_engines::target;
 
 pub fn run(context: &Context<'_>) -> Outcome {
     let machine = install::machine_installs();

@@ -4,7 +4,7 @@ use super::server::{introduce, start, wait_until_told};
 use super::{Context, Outcome};
 use crate::exit_code::{ExitCode, Failure};
 use crate::interrupt;
-use isolde_engines::client_command::ClientCommand;
+use isolde_engines::connect::client_command::ClientCommand;
 use std::io::{IsTerminal, stdin, stdout};
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -10,7 +10,7 @@ use crate::library::{self, Entry, Verdict};
 use isolde_core::Level;
 use isolde_core::history::TargetInfo;
 use isolde_core::recording::{self, Difference, Place};
-use isolde_engines::install;
+use isolde_engines::fetch::install;
 use isolde_engines::target::Target;
 use std::path::{Path, PathBuf};
 

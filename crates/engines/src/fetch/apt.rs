@@ -4,8 +4,8 @@
 //! only the suite is replaced. So mirrors, proxies and keys are the machine's.
 
 use super::client::{self, Reporter};
+use super::install::Cache;
 use super::{FetchError, lock};
-use crate::install::Cache;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,8 +9,8 @@
 
 use super::apt::Apt;
 use super::client::{self, Reporter};
+use super::install::Cache;
 use super::{FetchError, Job, Layout, Offer};
-use crate::install::Cache;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@
 //! with strict checksums: a file whose .sha1 differs is an error.
 
 use super::client::{self, Reporter};
+use super::install::Cache;
 use super::{FetchError, Job, Layout, Offer, archive, libraries, lock, npm, version};
-use crate::install::Cache;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -15,6 +15,7 @@ pub(crate) mod archive;
 pub(crate) mod client;
 mod debian;
 mod go;
+pub mod install;
 mod libraries;
 mod lock;
 mod maven;
@@ -23,8 +24,8 @@ mod pip;
 mod recipes;
 pub mod version;
 
-use crate::install::{Cache, Install, MANIFEST, cached_installs, version_output};
 use client::Reporter;
+use install::{Cache, Install, MANIFEST, cached_installs, version_output};
 use recipes::Source;
 use std::fs;
 use std::io;

@@ -2,9 +2,9 @@
 //! order of preference: small and certain sources first.
 
 use super::client::Reporter;
+use super::install::Cache;
 use super::{FetchError, Job, Layout, Offer};
 use super::{debian, go, maven, npm, pip};
-use crate::install::Cache;
 
 pub struct Recipe {
     pub engine: &'static str,

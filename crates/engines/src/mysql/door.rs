@@ -1,10 +1,11 @@
 //! The way into a user's server, to the databases that Isolde has made there.
 
-use super::{Place, mysql_profile, text_of};
+use super::place::{Place, text_of};
+use super::profile::mysql_profile;
+use super::wire::MySqlSession;
+use crate::connect::url::ServerUrl;
 use crate::engine::{EngineError, EngineResult, Outcome, WORK_LIMIT, run_to_end};
-use crate::leftovers::Door;
-use crate::mysql_wire::MySqlSession;
-use crate::url::ServerUrl;
+use crate::server::leftovers::Door;
 use isolde_core::Value;
 use std::sync::Arc;
 

@@ -7,9 +7,9 @@
 //! case the answer stands in a table that is right, but is made anew only when
 //! nobody has read it for 100 ms.
 
-use super::MySqlEngine;
+use super::engine::MySqlEngine;
+use super::innodb;
 use crate::engine::{EngineResult, SessionId};
-use crate::innodb;
 use isolde_core::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -1,147 +1,161 @@
-//! Who waits on TiDB, read from `TIDB_TRX`.
-//!
-//! A pessimistic statement that waits says so (`LockWaiting`). A statement by
-//! itself and the COMMIT of an optimistic transaction take their locks only
-//! when they commit: what is in their way shows as a `Committing` that does
-//! not end, tried again by TiDB after 100 ms and more.
+//! TiDB on its embedded store, pessimistic (the default) or optimistic.
 
-use crate::engine::SessionId;
-use crate::innodb::number;
-use isolde_core::Value;
-use isolde_core::value::Row;
-use std::collections::{BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use super::engine::MySqlEngine;
+use super::errors::common_errors;
+use super::flavour::{Flavour, VERSION_SQL, View};
+use super::place::text_of;
+use super::private_server::{Started, check_port, write_init_file};
+use super::wire::MySqlSession;
+use crate::connect::secret::Secret;
+use crate::connect::url::ServerUrl;
+use crate::engine::*;
+use crate::fetch::install::{self, Install};
+use crate::server::{PrivateServer, Recipe, free_port, program};
+use crate::target::{Named, Options, Target};
+use isolde_core::history::{ErrorClass, ErrorEffect};
+use isolde_core::profile::{
+    Behaviour, Counterfactual, Ddl, Profile, Waiting, behaviour, promise, rule,
+};
+use isolde_core::{Anomaly, Level};
+use rustix::process::Signal;
+use std::path::Path;
+use std::process::Command;
 
-/// A released lock shows in the view for some milliseconds: a wait that is new,
-/// or older than some other transaction's end, is one if two looks agree.
-pub const SECOND_LOOK: Duration = Duration::from_millis(10);
-/// Updates that do not wait say LockWaiting for some milliseconds.
-const LEAST_WAIT: i64 = 10_000;
-/// A commit that nothing is in the way of is over long before.
-const LONGEST_COMMIT: Duration = Duration::from_millis(150);
-
-fn state(row: &Row) -> &str {
-    match row.get(1) {
-        Some(Value::Text(state)) => state,
-        _ => "",
+pub fn profile(optimistic: bool) -> Profile {
+    use Anomaly::*;
+    let mut errors = vec![
+        rule("9007", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        rule("8002", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        rule("8022", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        rule("8028", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+    ];
+    errors.extend(common_errors());
+    let snapshot: &[Anomaly] =
+        if optimistic { &[G2Item, G2] } else { &[Pmp, P4, GSingle, G2Item, G2] };
+    let mut levels = vec![promise(Level::RepeatableRead, "snapshot isolation", snapshot)];
+    if !optimistic {
+        // READ COMMITTED has no effect on optimistic transactions.
+        let weak = [Pmp, P4, GSingle, G2Item, G2];
+        levels.insert(0, promise(Level::ReadCommitted, "a snapshot a statement", &weak));
+    }
+    Profile {
+        levels,
+        default_level: Level::RepeatableRead,
+        begin: if optimistic { "begin optimistic" } else { "begin pessimistic" }.into(),
+        waiting: Waiting::Probe,
+        ddl: Ddl::CommitsImplicitly,
+        errors,
+        other_errors: ErrorEffect::Statement,
+        documentation: "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels".into(),
+        untested: false,
+        commit_ordered: Vec::new(),
+        // An optimistic transaction that writes what another wrote fails.
+        serial_writes: if optimistic { vec![Level::RepeatableRead] } else { Vec::new() },
+        behaviours: behaviours(optimistic),
     }
 }
 
-/// Whether anybody has a transaction open and does not wait. With nobody else
-/// there is nothing to wait for, only TiDB's own next try: it does not wake
-/// everyone up whose lock is free.
-fn somebody_holds(rows: &[Row]) -> bool {
-    rows.iter().any(|row| !matches!(state(row), "LockWaiting" | "Committing"))
+fn behaviours(optimistic: bool) -> Vec<Behaviour> {
+    const DOCS: &str = "https://docs.pingcap.com/tidb/stable";
+    let both = [Level::ReadCommitted, Level::RepeatableRead];
+    let order = behaviour(
+        "no gap locks",
+        &both,
+        Counterfactual::AnotherOrder,
+        "rows that appear behind a scan are not kept from appearing: the transaction that \
+         scanned counts as the earlier one, whichever committed first",
+        &format!("{DOCS}/pessimistic-transaction#differences-from-mysql-innodb"),
+    );
+    if optimistic {
+        let snapshots = behaviour(
+            "snapshot isolation",
+            &both,
+            Counterfactual::Snapshots,
+            "an optimistic transaction works on the rows that were committed when it began, so \
+             write skew is possible",
+            &format!("{DOCS}/transaction-isolation-levels#repeatable-read-isolation-level"),
+        );
+        return vec![snapshots, order];
+    }
+    let passed_by = behaviour(
+        "no locks on rows that do not match",
+        &both,
+        Counterfactual::LockingRead,
+        "a write that meets a locked row decides by its last committed version whether it matches",
+        &format!("{DOCS}/pessimistic-transaction#behaviors"),
+    );
+    vec![passed_by, order]
 }
 
-/// Sessions that say that they wait, and have for a while. A row is a session,
-/// its state and for how many microseconds it has been waiting.
-pub fn lock_waits(rows: &[Row]) -> Vec<SessionId> {
-    if !somebody_holds(rows) {
-        return Vec::new();
+fn flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavour> {
+    let version = text_of(control, "select version()")?;
+    if !version.contains("TiDB") {
+        return Err(EngineError::Refused(format!("this is no TiDB but {version}")));
     }
-    let old = |row: &Row| matches!(row.get(2), Some(Value::Int(age)) if *age > LEAST_WAIT);
-    let waits = rows.iter().filter(|row| state(row) == "LockWaiting" && old(row));
-    waits.filter_map(|row| row.first().and_then(number)).collect()
+    let optimistic = mode == Some("optimistic");
+    let engine = if optimistic { "tidb+optimistic" } else { "tidb" };
+    let greeting = vec![
+        "set session innodb_lock_wait_timeout = 3600".to_string(),
+        format!(
+            "set session tidb_txn_mode = '{}'",
+            if optimistic { "optimistic" } else { "pessimistic" }
+        ),
+    ];
+    let profile = profile(optimistic);
+    Ok(Flavour {
+        engine: engine.into(),
+        profile,
+        view: View::TidbTrx,
+        greeting,
+        version_sql: VERSION_SQL,
+    })
 }
 
-/// Sessions that commit while somebody else has a transaction open.
-pub fn committing(rows: &[Row]) -> Vec<SessionId> {
-    if !somebody_holds(rows) {
-        return Vec::new();
-    }
-    let commits = rows.iter().filter(|row| state(row) == "Committing");
-    commits.filter_map(|row| row.first().and_then(number)).collect()
+pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
+    let target = Target::Named(named.clone()).to_string();
+    let install = install::find("tidb", named.version.as_deref(), &options.cache)
+        .map_err(|e| EngineError::Unreachable(e.to_string()))?;
+    let cache = options.cache.clone();
+    MySqlEngine::private(&target, named, Box::new(move || start(&install, &cache)), flavour)
 }
 
-/// Since when sessions have been committing.
-#[derive(Default)]
-pub struct Commits(HashMap<SessionId, Instant>);
-
-impl Commits {
-    /// Those that have been committing for too long, in every look.
-    pub fn waiting(&mut self, now_committing: &[SessionId], now: Instant) -> Vec<SessionId> {
-        self.0.retain(|id, _| now_committing.contains(id));
-        for id in now_committing {
-            self.0.entry(*id).or_insert(now);
-        }
-        let late = |id: &SessionId| now.duration_since(self.0[id]) >= LONGEST_COMMIT;
-        now_committing.iter().copied().filter(late).collect()
-    }
+pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> {
+    MySqlEngine::on_server(url, target, 4000, flavour)
 }
 
-/// Waits that two looks agreed on, and the transactions that there were.
-#[derive(Default)]
-pub struct Known {
-    waiting: Vec<SessionId>,
-    transactions: BTreeSet<u64>,
-}
-
-impl Known {
-    pub fn new(rows: &[Row], waiting: &[SessionId]) -> Known {
-        Known { waiting: waiting.to_vec(), transactions: transactions(rows) }
-    }
-
-    /// Locks are kept to the end: while no transaction has ended, all that
-    /// waited still do.
-    pub fn still_hold(&self, rows: &[Row], waiting: &[SessionId]) -> bool {
-        waiting.iter().all(|id| self.waiting.contains(id))
-            && self.transactions.is_subset(&transactions(rows))
-    }
-}
-
-fn transactions(rows: &[Row]) -> BTreeSet<u64> {
-    rows.iter().filter_map(|row| row.get(3).and_then(number)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(id: i64, state: &str, age: Option<i64>) -> Row {
-        vec![Value::Int(id), Value::Text(state.into()), age.map_or(Value::Null, Value::Int)]
-    }
-
-    #[test]
-    fn only_an_old_wait_is_one() {
-        let rows = [
-            row(1, "LockWaiting", Some(20_000)),
-            row(2, "LockWaiting", Some(3_000)),
-            row(3, "Running", None),
-        ];
-        assert_eq!(lock_waits(&rows), [1]);
-        assert!(lock_waits(&rows[..2]).is_empty());
-    }
-
-    #[test]
-    fn a_known_wait_is_not_looked_at_twice_until_a_transaction_has_ended() {
-        let rows = |ids: &[i64]| -> Vec<Row> {
-            let with_id = |id: &i64| {
-                let mut row = row(*id, "Idle", None);
-                row.push(Value::Int(100 + id));
-                row
-            };
-            ids.iter().map(with_id).collect()
-        };
-        let known = Known::new(&rows(&[1, 2]), &[2]);
-        assert!(known.still_hold(&rows(&[1, 2, 3]), &[2]));
-        assert!(!known.still_hold(&rows(&[2, 3]), &[2]), "1 has ended");
-        assert!(!known.still_hold(&rows(&[1, 2, 3]), &[2, 3]), "3 is new");
-        assert!(!Known::default().still_hold(&rows(&[1]), &[1]));
-    }
-
-    #[test]
-    fn a_commit_that_does_not_end_waits_while_others_are_open() {
-        let blocked = [row(1, "Committing", None), row(2, "Idle", None)];
-        let alone = [row(1, "Committing", None)];
-        assert_eq!(committing(&blocked), [1]);
-        assert!(committing(&alone).is_empty());
-        let mut commits = Commits::default();
-        let start = Instant::now();
-        assert!(commits.waiting(&[1], start).is_empty());
-        assert_eq!(commits.waiting(&[1], start + LONGEST_COMMIT), [1]);
-        // Another commit of the same session begins anew.
-        assert!(commits.waiting(&[], start + LONGEST_COMMIT).is_empty());
-        assert!(commits.waiting(&[1], start + LONGEST_COMMIT * 2).is_empty());
-    }
+fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
+    // The store is made at the first start; there is nothing to prepare.
+    let initialise = |_: &Path| -> Vec<Command> { Vec::new() };
+    let password = Secret::random();
+    let start = |data: &Path, port: u16| -> Command {
+        let status = free_port().unwrap_or(0);
+        let folder = data.parent().unwrap_or(data);
+        let config = folder.join("tidb.toml");
+        // Without a place of its own it writes beside other servers' files. A
+        // failure shows when the server cannot read the file.
+        let secure = format!("alter user 'root'@'%' identified by '{}';\n", password.reveal());
+        let text = format!(
+            "tmp-storage-path = {:?}\nsocket = {:?}\ninitialize-sql-file = {:?}\n\
+             [security]\nauto-tls = false\n",
+            folder.join("tmp"),
+            folder.join("s"),
+            write_init_file(data, &secure)
+        );
+        let _ = std::fs::write(&config, text);
+        let mut command = program(install, &install.server);
+        command.arg(format!("--config={}", config.display()));
+        command.arg("--store=unistore").arg(format!("--path={}", data.display()));
+        command.args(["--host=127.0.0.1", "-P"]).arg(port.to_string());
+        command.arg(format!("--status={status}")).args(["--status-host=127.0.0.1", "-L=error"]);
+        command.env("HOME", folder);
+        command
+    };
+    let template = format!("tidb-{}", install.version);
+    let stop_signal = Signal::KILL;
+    let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
+    let ready = |server: &PrivateServer| check_port(server, &password);
+    let (server, (place, mut control)) = PrivateServer::start(&recipe, cache, ready)?;
+    // Its tuner trades memory for speed: 2 GB instead of half of one.
+    run_to_end(&mut control, "set global tidb_enable_gogc_tuner = off", ANSWER_LIMIT)?;
+    Ok(Started { server, place, control })
 }

@@ -1,14 +1,15 @@
 //! The way into a user's server: who logs in where, and the databases that
 //! Isolde has made there.
 
-use super::{Flavour, Place, ask_text};
-use crate::cockroach;
+use super::cockroach;
+use super::place::{Flavour, Place, ask_text};
+use super::profile::profile;
+use super::wire::PgSession;
+use crate::connect::password;
+use crate::connect::tls::Tls;
+use crate::connect::url::ServerUrl;
 use crate::engine::{EngineError, EngineResult, Outcome, WORK_LIMIT, run_to_end};
-use crate::leftovers::Door;
-use crate::password;
-use crate::pg_wire::PgSession;
-use crate::tls::Tls;
-use crate::url::ServerUrl;
+use crate::server::leftovers::Door;
 use isolde_core::history::ErrorClass;
 use isolde_core::{Profile, Value};
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ pub(super) struct Entrance {
 impl Entrance {
     pub fn open(url: &ServerUrl, flavour: Flavour) -> EngineResult<Entrance> {
         let (profile, port, user, database) = match flavour {
-            Flavour::Postgres => (super::profile(), 5432, "postgres", "postgres"),
+            Flavour::Postgres => (profile(), 5432, "postgres", "postgres"),
             Flavour::Cockroach => (cockroach::profile(), 26257, "root", "defaultdb"),
         };
         let profile = Arc::new(profile);

@@ -1,10 +1,10 @@
 //! Starts private PostgreSQL servers of any version.
 
-use super::Place;
+use super::place::Place;
+use super::wire::PgSession;
+use crate::connect::secret::Secret;
 use crate::engine::*;
-use crate::install::{Cache, Install};
-use crate::pg_wire::PgSession;
-use crate::secret::Secret;
+use crate::fetch::install::{Cache, Install};
 use crate::server::{PrivateServer, Recipe, program, write_for_server};
 use isolde_core::{Profile, Value};
 use rustix::process::Signal;

@@ -1,7 +1,8 @@
 //! Where specs run on PostgreSQL: an empty database for each, on a server
 //! that behaves as PostgreSQL's own test driver would find it.
 
-use super::{Postgres, ask_text};
+use super::engine::Postgres;
+use super::place::ask_text;
 use crate::engine::{ANSWER_LIMIT, Engine, EngineError, EngineResult, Outcome, run_to_end};
 use crate::spec::{PgLinks, session_settings};
 use std::time::{Duration, Instant};

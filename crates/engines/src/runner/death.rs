@@ -1,8 +1,9 @@
 //! A server that dies or hangs in mid-run: the run ends there, and its history
 //! says so. Before anything else is run, the server is brought back.
 
+use super::run::Run;
 use super::settle::Finished;
-use super::{Run, RunError, Runner};
+use super::{RunError, Runner};
 use crate::engine::{EngineError, Outcome, Reply, TxStatus};
 use isolde_core::history::{DbError, Death, Fall, History};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! One session during a run: what is in flight, and where its transaction
 //! stands.
 
-use super::Run;
+use super::run::Run;
 use crate::engine::{ANSWER_LIMIT, Outcome, Reply, Session, TxStatus};
 use isolde_core::Level;
 use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Transaction, TxEnd, What};
@@ -109,7 +109,7 @@ impl Run<'_> {
     }
 
     /// Rolls the session's transaction back and records why.
-    pub(crate) fn roll_back(&mut self, who: usize, why: &str) -> Result<(), super::RunError> {
+    pub(super) fn roll_back(&mut self, who: usize, why: &str) -> Result<(), super::RunError> {
         let (transaction, failed) = match self.lives[who].tx {
             TxState::Open(t) => (t, false),
             TxState::Failed(t) => (t, true),
@@ -332,7 +332,7 @@ impl Run<'_> {
 
     /// A statement that an engine without a deadlock detector would refuse
     /// for ever: its transaction is rolled back.
-    pub(crate) fn fail_busy(&mut self, who: usize, why: &str) -> Result<(), super::RunError> {
+    pub(super) fn fail_busy(&mut self, who: usize, why: &str) -> Result<(), super::RunError> {
         let Some(in_flight) = self.lives[who].in_flight.take() else { return Ok(()) };
         let error = DbError {
             code: "BUSY".into(),
@@ -359,7 +359,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    pub(crate) fn cancel(&mut self, who: usize) -> Result<(), super::RunError> {
+    pub(super) fn cancel(&mut self, who: usize) -> Result<(), super::RunError> {
         let live = &mut self.lives[who];
         if let Some(in_flight) = &mut live.in_flight {
             let first = *in_flight.cancelled.get_or_insert_with(Instant::now);

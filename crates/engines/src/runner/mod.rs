@@ -14,17 +14,21 @@
 //! What it does not do: it judges nothing. Errors of the server are outcomes
 //! in the history; only a target that cannot be used at all is an `Err`.
 
+mod asking;
 mod death;
-pub(crate) mod live;
+mod final_state;
+pub mod interactive;
+mod live;
+mod retrying;
+mod run;
 mod settle;
 
 use crate::engine::{ANSWER_LIMIT, Engine, EngineError, Outcome, Session};
-use isolde_core::history::{DbError, Event, FinalRows, History, SentStep, TxEnd, What};
-use isolde_core::profile::Waiting;
+use isolde_core::history::{DbError, History, SentStep};
 use isolde_core::sql::{self, Kind};
-use isolde_core::value::compare_rows;
 use isolde_core::{Case, Level};
-use live::{Live, TxState};
+use live::Live;
+use run::Run;
 use std::time::{Duration, Instant};
 
 pub use death::COMES_BACK;
@@ -252,7 +256,7 @@ impl Runner {
     }
 }
 
-pub(crate) fn set_level(
+fn set_level(
     engine: &dyn Engine,
     session: &mut dyn Session,
     level: Level,
@@ -266,7 +270,7 @@ pub(crate) fn set_level(
     Ok(())
 }
 
-pub(crate) fn empty_history(case: &Case, level: Option<Level>) -> History {
+fn empty_history(case: &Case, level: Option<Level>) -> History {
     let steps = (0..case.steps.len()).map(|i| SentStep::of(case, i)).collect();
     History {
         isolde: env!("CARGO_PKG_VERSION").into(),
@@ -279,262 +283,5 @@ pub(crate) fn empty_history(case: &Case, level: Option<Level>) -> History {
         transactions: Vec::new(),
         final_state: Vec::new(),
         death: None,
-    }
-}
-
-/// One run under way. It owns nothing, so that a case that somebody is still
-/// typing ([`crate::interactive`]) goes the same way as one from a file.
-pub(crate) struct Run<'a> {
-    pub engine: &'a mut dyn Engine,
-    pub limits: Limits,
-    /// How long to stay with a statement that works; none: to its end.
-    pub patience: Option<Duration>,
-    pub interrupted: fn() -> bool,
-    pub case: &'a Case,
-    pub lives: &'a mut Vec<Live>,
-    pub submitted: &'a mut Vec<bool>,
-    pub history: &'a mut History,
-    pub wait_detection: &'a mut Vec<Duration>,
-    pub typical_reply: &'a mut Duration,
-    /// Orders the sessions by when they began to wait.
-    pub wait_counter: &'a mut usize,
-}
-
-impl Run<'_> {
-    fn schedule(&mut self) -> Result<(), RunError> {
-        loop {
-            if self.scan()? {
-                continue;
-            }
-            // Nothing more can be sent: let go of what still holds locks, so
-            // that the statements that wait come to their end.
-            if self.lives.iter().all(|l| l.in_flight.is_none()) && self.all_submitted() {
-                break;
-            }
-            if !self.release_something()? {
-                self.give_up_waiting()?;
-            }
-        }
-        self.roll_back_open_transactions()
-    }
-
-    fn all_submitted(&self) -> bool {
-        self.submitted.iter().all(|s| *s)
-    }
-
-    /// One pass over the schedule. True when something resumed, so that the
-    /// next pass has to start from the beginning.
-    pub fn scan(&mut self) -> Result<bool, RunError> {
-        for step in 0..self.case.steps.len() {
-            if self.submitted[step] {
-                continue;
-            }
-            if (self.interrupted)() {
-                return Err(RunError::Interrupted);
-            }
-            let who = self.session_of(step);
-            if self.lives[who].in_flight.is_some() {
-                continue;
-            }
-            self.submitted[step] = true;
-            if let Some(why) = self.reason_not_to_send(who, step) {
-                self.event(who, Some(step), What::NotSent { why });
-                continue;
-            }
-            let resumed = self.send(who, step)?;
-            if resumed {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn session_of(&self, step: usize) -> usize {
-        let name = &self.case.steps[step].session;
-        self.lives.iter().position(|l| l.name == *name).expect("every session was opened")
-    }
-
-    /// Why a statement must not go out: its transaction has ended or failed.
-    /// One that is sent anyway leaves the session where it stands, so that
-    /// what follows it is not sent unless it says so, too.
-    fn reason_not_to_send(&mut self, who: usize, step: usize) -> Option<String> {
-        if let Some(death) = &self.history.death {
-            return Some(death.how.name().into());
-        }
-        let kind = self.case.steps[step].kind();
-        let anyway = self.case.steps[step].anyway;
-        let live = &mut self.lives[who];
-        match live.tx {
-            TxState::Gone => Some("its session is gone".into()),
-            TxState::Dead if anyway && kind.ends_transaction() => {
-                live.tx = TxState::None;
-                None
-            }
-            TxState::Dead if anyway && kind != Kind::Begin => None,
-            TxState::Dead if kind == Kind::Begin => {
-                live.tx = TxState::None;
-                None
-            }
-            TxState::Dead => {
-                if kind.ends_transaction() {
-                    live.tx = TxState::None;
-                }
-                Some("the engine has ended its transaction".into())
-            }
-            TxState::Failed(_) => match kind {
-                Kind::Commit | Kind::Rollback | Kind::RollbackTo => None,
-                _ if anyway => None,
-                _ => Some("its transaction has failed and takes only a rollback".into()),
-            },
-            TxState::None | TxState::Open(_) => None,
-        }
-    }
-
-    fn send(&mut self, who: usize, step: usize) -> Result<bool, RunError> {
-        let script = &self.case.steps[step];
-        let mut sql = script.sql.clone();
-        if script.kind() == Kind::Begin {
-            let begin = self.begin_text(&sql);
-            let mut statements = match script.level {
-                Some(level) => self.engine.begin_at_sql(&begin, level),
-                // An earlier transaction had a level of its own.
-                None if self.lives[who].level_changed => {
-                    let mut all = self.engine.level_sql(self.lives[who].level);
-                    all.push(begin);
-                    all
-                }
-                None => vec![begin],
-            };
-            sql = statements.pop().unwrap_or(sql);
-            if script.level.is_none() || !statements.is_empty() {
-                self.lives[who].level_changed = script.level.is_some();
-            }
-            for prelude in statements {
-                if let Some(reply) = self.run_quietly(who, &prelude)
-                    && let Outcome::Error(error) = reply.outcome
-                {
-                    self.event(who, Some(step), What::Error(error));
-                    self.lives[who].tx = TxState::Dead;
-                    return Ok(false);
-                }
-            }
-        }
-        self.lives[who].tainted |= sql::taints_session(&sql);
-        let as_sql = (sql != script.sql).then(|| sql.clone());
-        self.event(who, Some(step), What::Sent { as_sql });
-        self.lives[who].start(Some(step), &sql);
-        self.settle(Some(who))
-    }
-
-    /// A bare BEGIN takes the engine's own form; one with options is the
-    /// author's choice and stays.
-    fn begin_text(&self, sql: &str) -> String {
-        let bare = matches!(
-            sql.trim().to_ascii_lowercase().as_str(),
-            "begin" | "begin transaction" | "start transaction"
-        );
-        let own = &self.engine.profile().begin;
-        if bare && own != "begin" { own.clone() } else { sql.to_string() }
-    }
-
-    /// Rolls back the first open transaction whose session is idle. At the
-    /// end of the schedule only; false when there is none.
-    fn release_something(&mut self) -> Result<bool, RunError> {
-        let idle_holder = self.lives.iter().position(|l| {
-            l.in_flight.is_none() && matches!(l.tx, TxState::Open(_) | TxState::Failed(_))
-        });
-        match idle_holder {
-            Some(who) => {
-                self.roll_back(who, "the case left it open while others waited")?;
-                Ok(true)
-            }
-            None => Ok(false),
-        }
-    }
-
-    /// Every live session waits for another and no deadlock was reported: the
-    /// last one to wait is the victim.
-    fn give_up_waiting(&mut self) -> Result<(), RunError> {
-        let victim = (0..self.lives.len())
-            .filter(|i| self.lives[*i].in_flight.is_some())
-            .max_by_key(|i| self.lives[*i].wait_order());
-        let Some(victim) = victim else { return Ok(()) };
-        match self.engine.profile().waiting {
-            Waiting::Retry => self
-                .fail_busy(victim, "every session waits for another; this one began to wait last"),
-            _ => {
-                if (self.interrupted)() {
-                    return Err(RunError::Interrupted);
-                }
-                self.cancel(victim)?;
-                self.settle(None).map(|_| ())
-            }
-        }
-    }
-
-    fn roll_back_open_transactions(&mut self) -> Result<(), RunError> {
-        while self.release_at_end()? {}
-        Ok(())
-    }
-
-    fn release_at_end(&mut self) -> Result<bool, RunError> {
-        let open =
-            self.lives.iter().position(|l| matches!(l.tx, TxState::Open(_) | TxState::Failed(_)));
-        let Some(who) = open else { return Ok(false) };
-        self.roll_back(who, "the case left it open")?;
-        Ok(true)
-    }
-
-    /// The final rows: the case's own queries, or every table in full.
-    fn read_final_state(&mut self) -> Vec<FinalRows> {
-        if self.history.death.is_some() {
-            return Vec::new();
-        }
-        let queries: Vec<String> = if self.case.finals.is_empty() {
-            match self.engine.tables() {
-                Ok(tables) => tables.iter().map(|t| format!("select * from {t}")).collect(),
-                Err(error) => {
-                    let error = Some(self.not_read(error));
-                    let query = "(which tables there are)".to_string();
-                    return vec![FinalRows { query, columns: Vec::new(), rows: Vec::new(), error }];
-                }
-            }
-        } else {
-            self.case.finals.iter().map(|s| s.sql.clone()).collect()
-        };
-        queries.into_iter().map(|query| self.read_final(query)).collect()
-    }
-
-    fn read_final(&mut self, query: String) -> FinalRows {
-        let mut result =
-            FinalRows { query: query.clone(), columns: Vec::new(), rows: Vec::new(), error: None };
-        match self.engine.control(&query) {
-            Ok(Outcome::Rows { columns, mut rows }) => {
-                rows.sort_by(|a, b| compare_rows(a, b));
-                result.columns = columns;
-                result.rows = rows;
-            }
-            Ok(Outcome::Error(error)) => result.error = Some(error),
-            Ok(Outcome::Affected(_) | Outcome::Done) => {}
-            Err(error) => result.error = Some(self.not_read(error)),
-        }
-        result
-    }
-
-    fn not_read(&mut self, error: EngineError) -> DbError {
-        let text = error.to_string();
-        // Whatever else kept them from being read is in the text.
-        let _ = self.fall(error);
-        DbError::lost(text)
-    }
-
-    fn event(&mut self, who: usize, step: Option<usize>, what: What) {
-        let session = self.lives[who].name.clone();
-        self.history.events.push(Event { session, step, what });
-    }
-
-    fn end_transaction(&mut self, who: usize, step: Option<usize>, transaction: usize, how: TxEnd) {
-        self.history.transactions[transaction].how = how;
-        self.event(who, step, What::Ended { transaction, how });
     }
 }

@@ -5,7 +5,7 @@
 use super::link::{Answer, Failed, Links, Notification};
 use super::pg_message::Report;
 use crate::engine::{EngineError, EngineResult, Outcome, Session, run_to_end};
-use crate::pg_wire::PgSession;
+use crate::postgres::wire::PgSession;
 use fallible_iterator::FallibleIterator;
 use isolde_core::Value;
 use postgres_protocol::message::backend::Message;

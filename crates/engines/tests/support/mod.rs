@@ -5,7 +5,7 @@
 use isolde_core::case::{self, Case};
 use isolde_core::history::What;
 use isolde_core::{History, Level};
-use isolde_engines::install::{self, Cache};
+use isolde_engines::fetch::install::{self, Cache};
 use isolde_engines::runner::Runner;
 use isolde_engines::target::{Options, Target};
 

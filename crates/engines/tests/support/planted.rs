@@ -3,7 +3,7 @@
 use crate::support::open;
 use isolde_core::History;
 use isolde_engines::fault::{Fault, Planted, Strikes, plant_counted};
-use isolde_engines::install::Cache;
+use isolde_engines::fetch::install::Cache;
 use isolde_engines::runner::Runner;
 use isolde_engines::target::{Options, Target};
 

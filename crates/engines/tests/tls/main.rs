@@ -9,7 +9,7 @@ use certificates::Certificates;
 use isolde_core::Value;
 use isolde_core::transcript::transcript;
 use isolde_engines::engine::{ClientInfo, Engine, EngineResult, Outcome, run_to_end};
-use isolde_engines::install::Cache;
+use isolde_engines::fetch::install::Cache;
 use isolde_engines::runner::Runner;
 use isolde_engines::target::{Options, Target};
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ fn encrypted_postgres(certificates: &Certificates) -> Option<(Runner, ClientInfo
 /// The same of a MariaDB. Its account `tls` must come encrypted.
 fn encrypted_mariadb(certificates: &Certificates) -> Option<(Runner, ClientInfo)> {
     open("mariadb")?;
-    let server = isolde_engines::scratch::scratch_dir("tls").unwrap();
+    let server = isolde_engines::server::scratch::scratch_dir("tls").unwrap();
     // Where the server's own user can read them.
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(server.path(), std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -3,7 +3,7 @@
 
 use super::super::Context;
 use super::wish::Wish;
-use isolde_engines::install;
+use isolde_engines::fetch::install;
 use isolde_engines::target::Target;
 use isolde_hunt::cause::Label;
 use isolde_hunt::finding::Finding;

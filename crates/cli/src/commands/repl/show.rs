@@ -6,7 +6,7 @@ use isolde_core::History;
 use isolde_core::history::{DbError, ErrorEffect, Event, TxEnd, What};
 use isolde_core::sql::{self, Kind};
 use isolde_core::value::{Row, Value, show_row};
-use isolde_engines::interactive::{Interactive, SessionState};
+use isolde_engines::runner::interactive::{Interactive, SessionState};
 use std::collections::HashMap;
 use std::time::Instant;
 

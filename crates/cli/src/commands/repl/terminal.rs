@@ -7,7 +7,7 @@ use crate::commands::Outcome;
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
 use crate::interrupt;
-use isolde_engines::interactive::SessionState;
+use isolde_engines::runner::interactive::SessionState;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;

@@ -1,0 +1,102 @@
+//! Dolt: MySQL's protocol over a versioned store. Nothing ever waits; what
+//! cannot be merged fails at COMMIT with error 1213.
+
+use super::engine::MySqlEngine;
+use super::errors::common_errors;
+use super::flavour::{Flavour, View};
+use super::private_server::{Started, check_port};
+use super::wire::MySqlSession;
+use crate::connect::secret::Secret;
+use crate::connect::url::ServerUrl;
+use crate::engine::*;
+use crate::fetch::install::{self, Install};
+use crate::server::{PrivateServer, Recipe, program};
+use crate::target::{Named, Options, Target};
+use isolde_core::Level;
+use isolde_core::history::ErrorEffect;
+use isolde_core::profile::{Behaviour, Counterfactual, Ddl, Profile, Promise, Waiting, behaviour};
+use rustix::process::Signal;
+use std::path::Path;
+use std::process::Command;
+
+pub fn profile() -> Profile {
+    // All four names are accepted; the manual describes one behaviour and does
+    // not say which anomalies it allows.
+    let level = |level: Level| Promise { level, allows: None, by: "merge at commit".into() };
+    Profile {
+        levels: vec![
+            level(Level::ReadUncommitted),
+            level(Level::ReadCommitted),
+            level(Level::RepeatableRead),
+            level(Level::Serializable),
+        ],
+        default_level: Level::RepeatableRead,
+        begin: "begin".into(),
+        waiting: Waiting::Never,
+        ddl: Ddl::CommitsImplicitly,
+        errors: common_errors(),
+        other_errors: ErrorEffect::Statement,
+        documentation: "https://docs.dolthub.com/sql-reference/sql-support/supported-statements"
+            .into(),
+        untested: false,
+        commit_ordered: Vec::new(),
+        serial_writes: Vec::new(),
+        behaviours: behaviours(),
+    }
+}
+
+fn behaviours() -> Vec<Behaviour> {
+    const LINK: &str = "https://docs.dolthub.com/sql-reference/sql-support/transactions";
+    let all =
+        [Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+    let about = "a transaction works on the rows that were committed when it began, and is merged \
+                 with what others committed since; only cells that both changed are a conflict";
+    vec![
+        behaviour("merge at commit", &all, Counterfactual::Snapshots, about, LINK),
+        behaviour("merge at commit", &all, Counterfactual::AnotherOrder, about, LINK),
+    ]
+}
+
+fn flavour(_: &mut MySqlSession, _: Option<&str>) -> EngineResult<Flavour> {
+    Ok(Flavour {
+        engine: "dolt".into(),
+        profile: profile(),
+        view: View::Nothing,
+        greeting: Vec::new(),
+        version_sql: "select dolt_version()",
+    })
+}
+
+pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
+    let target = Target::Named(named.clone()).to_string();
+    let install = install::find("dolt", named.version.as_deref(), &options.cache)
+        .map_err(|e| EngineError::Unreachable(e.to_string()))?;
+    let cache = options.cache.clone();
+    MySqlEngine::private(&target, named, Box::new(move || start(&install, &cache)), flavour)
+}
+
+pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> {
+    MySqlEngine::on_server(url, target, 3306, flavour)
+}
+
+fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
+    let initialise = |_: &Path| -> Vec<Command> { Vec::new() };
+    let password = Secret::random();
+    let start = |data: &Path, port: u16| -> Command {
+        let folder = data.parent().unwrap_or(data);
+        let mut command = program(install, &install.server);
+        // Dolt wants a home to keep its settings in.
+        command.env("HOME", folder).env("DOLT_ROOT_PATH", folder);
+        command.env("DOLT_ROOT_PASSWORD", password.reveal());
+        command.args(["sql-server", "--host=127.0.0.1"]).arg(format!("--port={port}"));
+        command.arg(format!("--data-dir={}", data.display()));
+        command.arg(format!("--socket={}", folder.join("s").display()));
+        command
+    };
+    let template = format!("dolt-{}", install.version);
+    let stop_signal = Signal::KILL;
+    let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
+    let ready = |server: &PrivateServer| check_port(server, &password);
+    let (server, (place, control)) = PrivateServer::start(&recipe, cache, ready)?;
+    Ok(Started { server, place, control })
+}

@@ -1,0 +1,214 @@
+//! Starts private MariaDB and MySQL servers of any version.
+
+use super::place::{Place, text_of};
+use super::profile::mysql_profile;
+use super::wire::MySqlSession;
+use crate::connect::secret::Secret;
+use crate::engine::*;
+use crate::fetch::install::{Cache, Install};
+use crate::server::{PrivateServer, Recipe, program, write_for_server};
+use crate::target::Named;
+use rustix::process::Signal;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+/// A server that answers, with a first connection to it.
+pub struct Started {
+    pub server: PrivateServer,
+    pub place: Place,
+    pub control: MySqlSession,
+}
+
+/// Run by the server itself at every start, before anybody can connect, so
+/// that it does not matter which accounts a version's own initialisation makes:
+/// none that needs no password is left. (Others are for the socket, whose
+/// folder nobody else can enter.)
+fn init_sql(password: &Secret) -> String {
+    let mut sql = format!(
+        "create user 'isolde'@'127.0.0.1' identified by '{}';\n\
+         grant all on *.* to 'isolde'@'127.0.0.1' with grant option;\n\
+         create database if not exists isolde;\n",
+        password.reveal()
+    );
+    for host in ["127.0.0.1", "::1", "%", "localhost"] {
+        for user in ["root", ""] {
+            sql.push_str(&format!("drop user if exists '{user}'@'{host}';\n"));
+        }
+    }
+    sql
+}
+
+pub fn start(install: &Install, cache: &Cache, named: &Named) -> EngineResult<Started> {
+    let maria = install.engine == "mariadb";
+    let password = Secret::random();
+    let initialise = |data: &Path| -> Vec<Command> {
+        vec![if maria { maria_init(install, data) } else { mysql_init(install, data) }]
+    };
+    let start = |data: &Path, port: u16| -> Command {
+        let mut command = program(install, &install.server);
+        command.args(common_arguments(install, data)).arg(format!("--port={port}"));
+        command
+            .arg(format!("--init-file={}", write_init_file(data, &init_sql(&password)).display()));
+        command.args(if maria { MARIADB_ARGUMENTS } else { MYSQL_ARGUMENTS });
+        match named.mode.as_deref() {
+            Some("snapshot") => command.arg("--innodb-snapshot-isolation=ON"),
+            Some("nosnapshot") => command.arg("--innodb-snapshot-isolation=OFF"),
+            _ => &mut command,
+        };
+        // Last, since the last of two wins.
+        command.args(&named.server_options);
+        command
+    };
+    let template = format!("{}-{}", install.engine, install.version);
+    let stop_signal = Signal::KILL;
+    let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
+    let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
+        let place = loopback(server, "isolde", Some(&password));
+        let control = check_ours(server, &place)?;
+        Ok((place, control))
+    })?;
+    Ok(Started { server, place, control })
+}
+
+/// Connects, and makes sure that the answering server is the one started.
+fn check_ours(server: &PrivateServer, place: &Place) -> EngineResult<MySqlSession> {
+    let mut control = place.connect(None, &Arc::new(mysql_profile()))?;
+    let reported = PathBuf::from(text_of(&mut control, "select @@datadir")?);
+    if reported != server.data {
+        return Err(EngineError::Refused(format!(
+            "port {} is answered by a server that Isolde did not start (its data is in {})",
+            server.port,
+            reported.display()
+        )));
+    }
+    Ok(control)
+}
+
+fn loopback(server: &PrivateServer, user: &str, password: Option<&Secret>) -> Place {
+    Place {
+        host: "127.0.0.1".into(),
+        port: server.port,
+        user: user.into(),
+        password: password.cloned(),
+        tls: None,
+    }
+}
+
+/// The same for servers that report no data directory.
+pub fn check_port(
+    server: &PrivateServer,
+    password: &Secret,
+) -> EngineResult<(Place, MySqlSession)> {
+    let place = loopback(server, "root", Some(password));
+    let profile = Arc::new(mysql_profile());
+    let ours = || match server.owns_its_port() {
+        true => Ok(()),
+        false => Err(EngineError::Refused(format!(
+            "port {} is answered by a server that Isolde did not start",
+            server.port
+        ))),
+    };
+    let mut control = match place.connect(None, &profile) {
+        Ok(control) => control,
+        Err(error) => {
+            // A version that cannot be told its password before it starts.
+            let open = loopback(server, "root", None).connect(None, &profile);
+            let Ok(mut open) = open else { return Err(error) };
+            ours()?;
+            let sql = format!("set password = '{}'", password.reveal());
+            run_to_end(&mut open, &sql, ANSWER_LIMIT)?;
+            place.connect(None, &profile)?
+        }
+    };
+    ours()?;
+    run_to_end(&mut control, "create database if not exists isolde", WORK_LIMIT)?;
+    Ok((place, control))
+}
+
+pub fn write_init_file(data: &Path, sql: &str) -> PathBuf {
+    let file = data.with_file_name("init.sql");
+    // A failure shows when the server cannot read it.
+    let _ = write_for_server(&file, sql);
+    file
+}
+
+fn common_arguments(install: &Install, data: &Path) -> Vec<String> {
+    let folder = data.parent().unwrap_or(data);
+    let mut arguments = vec![
+        "--no-defaults".into(),
+        format!("--datadir={}", data.display()),
+        "--bind-address=127.0.0.1".into(),
+        format!("--socket={}", folder.join("s").display()),
+        format!("--pid-file={}", folder.join("pid").display()),
+        // MariaDB removes other servers' temporary tables from a shared one.
+        format!("--tmpdir={}", folder.display()),
+    ];
+    arguments.extend(base_arguments(install));
+    arguments
+}
+
+fn base_arguments(install: &Install) -> Vec<String> {
+    if install.basedir == Path::new("/usr") {
+        return Vec::new();
+    }
+    let share = install.basedir.join("share");
+    let messages =
+        [share.join("english"), share.join("mysql/english"), share.join("mariadb/english")]
+            .into_iter()
+            .find(|p| p.exists())
+            .and_then(|p| p.parent().map(Path::to_path_buf))
+            .unwrap_or(share);
+    vec![
+        format!("--basedir={}", install.basedir.display()),
+        format!("--lc-messages-dir={}", messages.display()),
+    ]
+}
+
+const MARIADB_ARGUMENTS: [&str; 11] = [
+    "--skip-log-bin",
+    "--skip-name-resolve",
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-doublewrite=0",
+    "--loose-debug-no-sync",
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-lock-wait-timeout=3600",
+    "--innodb-fast-shutdown=2",
+    "--max-connections=300",
+    "--loose-skip-sync-frm",
+    "--performance-schema=OFF",
+];
+
+const MYSQL_ARGUMENTS: [&str; 11] = [
+    "--loose-mysqlx=OFF",
+    "--skip-log-bin",
+    "--skip-name-resolve",
+    "--innodb-flush-log-at-trx-commit=0",
+    "--innodb-doublewrite=0",
+    "--innodb-flush-method=nosync",
+    "--innodb-buffer-pool-size=64M",
+    "--innodb-lock-wait-timeout=3600",
+    "--max-connections=300",
+    "--loose-secure-file-priv=NULL",
+    "--performance-schema=ON",
+];
+
+fn maria_init(install: &Install, data: &Path) -> Command {
+    let base = &install.basedir;
+    let script = install.init.clone().unwrap_or_else(|| base.join("bin/mariadb-install-db"));
+    // A shell script: it finds the server below --basedir by itself.
+    let mut command = program(&Install { launcher: Vec::new(), ..install.clone() }, &script);
+    command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
+    if base != Path::new("/usr") {
+        command.arg(format!("--basedir={}", base.display()));
+    }
+    command.args(["--skip-name-resolve", "--force"]);
+    command
+}
+
+fn mysql_init(install: &Install, data: &Path) -> Command {
+    let mut command = program(install, &install.server);
+    command.args(common_arguments(install, data)).arg("--initialize-insecure");
+    command.args(["--innodb-flush-method=nosync", "--loose-secure-file-priv=NULL"]);
+    command
+}
