@@ -2,7 +2,7 @@ use super::*;
 use crate::case;
 use crate::random::fingerprint;
 
-const ENGINES: [(&str, &str); 9] = [
+const ENGINES: [(&str, &str); 11] = [
     ("sqlite", "3.54.1"),
     ("postgres", "15.18"),
     ("mariadb", "10.11.19"),
@@ -12,6 +12,23 @@ const ENGINES: [(&str, &str); 9] = [
     ("turso+mvcc", "0.8.3"),
     ("duckdb", "2.0.0"),
     ("an engine nobody has seen", "1"),
+    ("mysql", "8.0.36"),
+    ("mysql", "9.7.1"),
+];
+
+/// Fingerprints of the first cases that each engine gets.
+const FIRST_CASES: [(&str, u64); 11] = [
+    ("sqlite", 1462533347128683961),
+    ("postgres", 11099147681028527372),
+    ("mariadb", 4092049115707012355),
+    ("mysql", 17923824427153140798),
+    ("tidb", 2769429438724819005),
+    ("dolt", 8974276910460487774),
+    ("turso+mvcc", 2779392737400126213),
+    ("duckdb", 6000272860133136490),
+    ("an engine nobody has seen", 9846470004801500362),
+    ("mysql", 147617262803359842),
+    ("mysql", 147617262803359842),
 ];
 
 fn generator(engine: usize, seed: u64) -> Generator {
@@ -31,6 +48,18 @@ fn plans(count: u64) -> impl Iterator<Item = Plan> {
 fn the_first_case_of_a_seed_is_this_one_for_good() {
     let text = case::format(&generator(0, 1).plan(0).to_case());
     assert_eq!(fingerprint(&text), 9192804749387914871, "\n{text}");
+}
+
+/// What a seed means may not change with the types that statements have.
+#[test]
+fn the_first_cases_of_every_dialect_are_these_for_good() {
+    let mut found = Vec::new();
+    for (engine, (name, _)) in ENGINES.iter().enumerate() {
+        let text = |number| case::format(&generator(engine, 7).plan(number).to_case());
+        let all: Vec<String> = (0..300).step_by(3).map(text).collect();
+        found.push((*name, fingerprint(&all.concat())));
+    }
+    assert_eq!(found, FIRST_CASES);
 }
 
 #[test]
