@@ -6,7 +6,8 @@ use crate::case::{Case, Line, Setup, Statement, Step};
 use crate::sql::dialect::Dialect;
 use crate::sql::feature::Feature;
 use crate::sql::render::{Renderer, listed};
-use crate::sql::{Literal, Schema, Stmt, Table};
+use crate::sql::{Access, Begin, BeginMode, Characteristics, Literal, Schema, Stmt, Table};
+use std::borrow::Cow;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -71,14 +72,18 @@ impl BeginForm {
         BeginForm::Optimistic,
     ];
 
-    pub fn sql(self) -> &'static str {
+    pub fn begin(self) -> Begin {
+        let access = Some(Access::ReadOnly);
+        let characteristics = Characteristics { access, ..Characteristics::default() };
         match self {
-            BeginForm::Plain => "begin",
-            BeginForm::ReadOnly => "start transaction read only",
-            BeginForm::ConsistentSnapshot => "start transaction with consistent snapshot",
-            BeginForm::Immediate => "begin immediate",
-            BeginForm::Pessimistic => "begin pessimistic",
-            BeginForm::Optimistic => "begin optimistic",
+            BeginForm::Plain => Begin::default(),
+            BeginForm::ReadOnly => Begin { characteristics, ..Begin::default() },
+            BeginForm::ConsistentSnapshot => {
+                Begin { consistent_snapshot: true, ..Begin::default() }
+            }
+            BeginForm::Immediate => BeginMode::Immediate.into(),
+            BeginForm::Pessimistic => BeginMode::Pessimistic.into(),
+            BeginForm::Optimistic => BeginMode::Optimistic.into(),
         }
     }
 
@@ -123,24 +128,18 @@ impl TxPlan {
 }
 
 impl Item<'_> {
-    pub fn sql(&self, dialect: &Dialect) -> String {
+    pub fn statement(&self) -> Cow<'_, Stmt> {
         match self {
-            Item::Start(Start::Explicit(form)) => form.sql().into(),
-            Item::Start(_) => "set autocommit = 0".into(),
-            Item::Statement(statement) => statement.render(dialect),
-            Item::End(End::Rollback) => "rollback".into(),
-            Item::End(_) => "commit".into(),
+            Item::Start(Start::Explicit(form)) => Cow::Owned(Stmt::Begin(form.begin())),
+            Item::Start(_) => Cow::Owned(Stmt::SetAutocommit(false)),
+            Item::Statement(statement) => Cow::Borrowed(*statement),
+            Item::End(End::Rollback) => Cow::Owned(Stmt::Rollback),
+            Item::End(_) => Cow::Owned(Stmt::Commit),
         }
     }
 
     fn features(&self, tx: &TxPlan, schema: &Schema) -> Vec<Feature> {
-        let mut found = match self {
-            Item::Start(Start::Explicit(form)) => form.feature().into_iter().collect(),
-            Item::Start(_) => vec![Feature::AutocommitOff],
-            Item::Statement(statement) => statement.features(schema),
-            Item::End(End::Rollback) => vec![Feature::Rollback],
-            Item::End(_) => vec![Feature::Commit],
-        };
+        let mut found = self.statement().features(schema);
         if tx.start == Start::Autocommit {
             found.push(Feature::Autocommit);
         }
@@ -218,7 +217,7 @@ impl Plan {
             self.create_sql().into_iter().chain(self.insert_sql()).map(statement).collect();
         let step = |(tx, item): (usize, Item)| {
             let session = &self.transactions[tx].session;
-            Step::plain(session, &item.sql(&self.dialect), Line::default())
+            Step::plain(session, &item.statement().render(&self.dialect), Line::default())
         };
         let own_level = |tx: &TxPlan| tx.level.map(|level| (tx.session.clone(), level));
         Case {

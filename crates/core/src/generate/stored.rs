@@ -33,7 +33,7 @@ fn literal(column: &Column, value: &Value) -> Option<Literal> {
     if column.generated.is_some() || *value == Value::Null {
         return Some(Literal::Null);
     }
-    Some(match (column.of_type, value) {
+    Some(match (&column.of_type, value) {
         (Type::Int | Type::BigInt, value) => Literal::Int(whole(value)?),
         (Type::Decimal, value) => Literal::Decimal(scaled(value, 100.0)?),
         (Type::Float, value) => Literal::Float(scaled(value, 4.0)?),
@@ -98,6 +98,7 @@ mod tests {
             Literal::Int(i) => Value::Int(*i),
             Literal::Decimal(n) => Value::Decimal(format!("{:.2}", *n as f64 / 100.0)),
             Literal::Float(n) => Value::Float(*n as f64 / 4.0),
+            Literal::Number(n) => Value::Decimal(n.clone()),
             Literal::Text(t) | Literal::Date(t) => Value::Text(t.clone()),
             Literal::Bool(b) => Value::Bool(*b),
             Literal::Blob(b) => Value::Bytes(b.clone()),

@@ -3,7 +3,7 @@
 use crate::sql::feature::Feature;
 use crate::sql::{
     Conflict, Expr, Index, Insert, InsertSource, JoinKind, LockPatience, LockStrength, OnDelete,
-    Schema, Select, SetOperator, Stmt, Table, Type,
+    Schema, Select, SetOperator, Source, Stmt, Table, Type,
 };
 
 pub(super) fn add_details(statement: &Stmt, schema: &Schema, found: &mut Vec<Feature>) {
@@ -33,7 +33,18 @@ pub(super) fn add_details(statement: &Stmt, schema: &Schema, found: &mut Vec<Fea
         }
         Stmt::CreateIndex { index, .. } => of_index(index, found),
         Stmt::Prepare { statement, .. } => found.extend(statement.features(schema)),
-        _ => {}
+        Stmt::Begin(_)
+        | Stmt::Commit
+        | Stmt::Rollback
+        | Stmt::SetAutocommit(_)
+        | Stmt::SetTransaction(_)
+        | Stmt::Savepoint(_)
+        | Stmt::RollbackTo(_)
+        | Stmt::Release(_)
+        | Stmt::DropIndex { .. }
+        | Stmt::AddColumn { .. }
+        | Stmt::Truncate(_)
+        | Stmt::Execute(_) => {}
     }
     if let Some(table) = statement.written_table().and_then(|name| schema.table(name)) {
         of_table(table, schema, found);
@@ -54,7 +65,17 @@ fn of_expression(expression: &Expr, found: &mut Vec<Feature>) {
         Expr::Aggregate { .. } => Some(Feature::Aggregate),
         Expr::Window { .. } => Some(Feature::Window),
         Expr::Case { .. } => Some(Feature::CaseWhen),
-        _ => None,
+        Expr::Column { .. }
+        | Expr::Literal(_)
+        | Expr::Unary(..)
+        | Expr::Binary(..)
+        | Expr::InList { .. }
+        | Expr::Between { .. }
+        | Expr::Like { .. }
+        | Expr::Cast { .. }
+        | Expr::Call(..)
+        | Expr::Incoming(_)
+        | Expr::Default => None,
     });
     if let Some(select) = expression.subquery() {
         of_select(select, found);
@@ -64,40 +85,43 @@ fn of_expression(expression: &Expr, found: &mut Vec<Feature>) {
 fn of_select(select: &Select, found: &mut Vec<Feature>) {
     for join in &select.joins {
         found.push(match join.kind {
-            JoinKind::Inner => Feature::InnerJoin,
-            JoinKind::Left => Feature::LeftJoin,
+            JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => Feature::InnerJoin,
+            JoinKind::Left | JoinKind::Right | JoinKind::Full => Feature::LeftJoin,
         });
-        if join.source.name == select.from.name {
+        let first = select.from.as_ref().and_then(Source::table);
+        if first.is_some() && join.source.table() == first {
             found.push(Feature::SelfJoin);
         }
     }
-    let patience = select.locking.map(|l| l.patience);
+    let strength = select.locking.as_ref().map(|l| l.strength);
+    let patience = select.locking.as_ref().map(|l| l.patience);
+    let updating = [LockStrength::Update, LockStrength::NoKeyUpdate].map(Some);
+    let sharing = [LockStrength::Share, LockStrength::KeyShare].map(Some);
     let parts = [
         (!select.ctes.is_empty(), Feature::Cte),
         (select.distinct, Feature::Distinct),
         (!select.group_by.is_empty(), Feature::GroupBy),
         (select.having.is_some(), Feature::Having),
         (select.order != crate::sql::Order::None, Feature::OrderBy),
-        (select.locking.is_some_and(|l| l.strength == LockStrength::Update), Feature::ForUpdate),
-        (select.locking.is_some_and(|l| l.strength == LockStrength::Share), Feature::ForShare),
+        (updating.contains(&strength), Feature::ForUpdate),
+        (sharing.contains(&strength), Feature::ForShare),
         (patience == Some(LockPatience::NoWait), Feature::NoWait),
         (patience == Some(LockPatience::SkipLocked), Feature::SkipLocked),
     ];
     found.extend(parts.into_iter().filter(|(there, _)| *there).map(|(_, feature)| feature));
-    if let Some((operator, other)) = &select.set_operation {
+    if let Some((operator, _)) = &select.set_operation {
         found.push(match operator {
             SetOperator::Union | SetOperator::UnionAll => Feature::Union,
             SetOperator::Except | SetOperator::Intersect => Feature::ExceptIntersect,
         });
-        of_select(other, found);
     }
-    select.ctes.iter().for_each(|c| of_select(&c.select, found));
+    select.parts().for_each(|part| of_select(part, found));
 }
 
 fn of_insert(insert: &Insert, found: &mut Vec<Feature>) {
     match &insert.source {
         InsertSource::Values(rows) if rows.len() > 1 => found.push(Feature::MultiRowInsert),
-        InsertSource::Values(_) => {}
+        InsertSource::Values(_) | InsertSource::Defaults => {}
         InsertSource::Select(select) => {
             found.push(Feature::InsertSelect);
             of_select(select, found);
@@ -105,7 +129,7 @@ fn of_insert(insert: &Insert, found: &mut Vec<Feature>) {
     }
     found.extend(match insert.conflict {
         Conflict::Fail => None,
-        Conflict::Ignore => Some(Feature::InsertIgnore),
+        Conflict::Ignore | Conflict::DoNothing { .. } => Some(Feature::InsertIgnore),
         Conflict::Replace => Some(Feature::Replace),
         Conflict::Update { .. } => Some(Feature::Upsert),
     });
@@ -125,13 +149,13 @@ fn of_index(index: &Index, found: &mut Vec<Feature>) {
 }
 
 fn of_table(table: &Table, schema: &Schema, found: &mut Vec<Feature>) {
-    let references = table
-        .foreign_key
-        .iter()
-        .chain(schema.children(&table.name).filter_map(|child| child.foreign_key.as_ref()));
+    let children = schema.children(&table.name).flat_map(|child| &child.foreign_keys);
+    let referring = children.filter(|key| key.parent == table.name);
+    let references = table.foreign_keys.iter().chain(referring);
     for key in references {
         found.push(Feature::ForeignKey);
-        if key.on_delete != OnDelete::Refuse || key.update_cascades {
+        let refuses = matches!(key.on_delete, OnDelete::Refuse | OnDelete::Restrict);
+        if !refuses || key.update_cascades {
             found.push(Feature::ForeignKeyAction);
         }
     }
@@ -144,7 +168,7 @@ fn of_table(table: &Table, schema: &Schema, found: &mut Vec<Feature>) {
             (generated == Some(false), Feature::GeneratedVirtual),
         ];
         found.extend(parts.into_iter().filter(|(there, _)| *there).map(|(_, feature)| feature));
-        found.extend(type_feature(column.of_type));
+        found.extend(type_feature(&column.of_type));
     }
     let parts = [
         (!table.primary_key.is_empty(), Feature::PrimaryKey),
@@ -157,9 +181,9 @@ fn of_table(table: &Table, schema: &Schema, found: &mut Vec<Feature>) {
     table.indexes.iter().for_each(|i| of_index(i, found));
 }
 
-pub(crate) fn type_feature(of_type: Type) -> Option<Feature> {
+pub(crate) fn type_feature(of_type: &Type) -> Option<Feature> {
     match of_type {
-        Type::Int | Type::Text(Some(_)) => None,
+        Type::Int | Type::Text(Some(_)) | Type::Other(_) => None,
         Type::BigInt => Some(Feature::TypeBigInt),
         Type::Decimal => Some(Feature::TypeDecimal),
         Type::Float => Some(Feature::TypeFloat),

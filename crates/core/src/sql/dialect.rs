@@ -47,6 +47,10 @@ pub struct Spelling {
     /// every change of the schema is a round through the whole of TiDB.
     pub indexes_in_table: bool,
     pub prepare: PrepareForm,
+    /// What stands around a name that could be misread.
+    pub quote: char,
+    /// A backslash in a string keeps the next character.
+    pub backslash_escapes: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +118,8 @@ static SQLITE: Spelling = Spelling {
     drop_index_on_table: false,
     indexes_in_table: false,
     prepare: PrepareForm::As,
+    quote: '"',
+    backslash_escapes: false,
 };
 
 static POSTGRES: Spelling = Spelling {
@@ -130,6 +136,8 @@ static POSTGRES: Spelling = Spelling {
     drop_index_on_table: false,
     indexes_in_table: false,
     prepare: PrepareForm::As,
+    quote: '"',
+    backslash_escapes: false,
 };
 
 static MYSQL: Spelling = Spelling {
@@ -146,6 +154,8 @@ static MYSQL: Spelling = Spelling {
     drop_index_on_table: true,
     indexes_in_table: true,
     prepare: PrepareForm::From,
+    quote: '`',
+    backslash_escapes: true,
 };
 
 static DUCKDB: Spelling = Spelling {
@@ -162,6 +172,8 @@ static DUCKDB: Spelling = Spelling {
     drop_index_on_table: false,
     indexes_in_table: false,
     prepare: PrepareForm::As,
+    quote: '"',
+    backslash_escapes: false,
 };
 
 impl Dialect {
@@ -198,7 +210,7 @@ impl Dialect {
         self.features.has(feature)
     }
 
-    pub fn type_name(&self, of_type: Type) -> String {
+    pub fn type_name(&self, of_type: &Type) -> String {
         match of_type {
             Type::Int => "int".into(),
             Type::BigInt => "bigint".into(),
@@ -209,6 +221,7 @@ impl Dialect {
             Type::Date => "date".into(),
             Type::Bool => "boolean".into(),
             Type::Blob => self.spelling.blob.into(),
+            Type::Other(name) => name.clone(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Expressions, and how to walk them.
 
 use super::select::Select;
-use super::value::Literal;
+use super::value::{Literal, Type};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
@@ -21,14 +21,22 @@ pub enum Expr {
         of: Box<Expr>,
         low: Box<Expr>,
         high: Box<Expr>,
+        negated: bool,
     },
     Like {
         of: Box<Expr>,
-        pattern: String,
+        pattern: Box<Expr>,
+        negated: bool,
     },
+    /// With an operand, the branches are values that it is compared with.
     Case {
+        operand: Option<Box<Expr>>,
         branches: Vec<(Expr, Expr)>,
-        otherwise: Box<Expr>,
+        otherwise: Option<Box<Expr>>,
+    },
+    Cast {
+        of: Box<Expr>,
+        to: Type,
     },
     Call(Function, Vec<Expr>),
     InSelect {
@@ -40,7 +48,7 @@ pub enum Expr {
         select: Box<Select>,
         negated: bool,
     },
-    /// Always an aggregate without groups, so always one row.
+    /// The generator's are aggregates without groups, so always one row.
     Scalar(Box<Select>),
     /// Without an argument it is `count(*)`.
     Aggregate {
@@ -56,13 +64,20 @@ pub enum Expr {
     },
     /// In an upsert, the value that could not be inserted.
     Incoming(String),
+    /// In a write, the default of the column.
+    Default,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
     Not,
+    Negative,
     IsNull,
     IsNotNull,
+    IsTrue,
+    IsNotTrue,
+    IsFalse,
+    IsNotFalse,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +93,13 @@ pub enum Binary {
     Plus,
     Minus,
     Times,
+    Divide,
+    Modulo,
+    Concat,
+    /// IS DISTINCT FROM: NULL is a value like any other.
+    Distinct,
+    /// IS NOT DISTINCT FROM, MySQL's `<=>`.
+    NotDistinct,
 }
 
 impl Binary {
@@ -90,6 +112,7 @@ impl Binary {
         Binary::AtLeast,
     ];
 
+    /// The sign, where it is the same in every dialect.
     pub fn sign(self) -> &'static str {
         match self {
             Binary::Equal => "=",
@@ -103,6 +126,11 @@ impl Binary {
             Binary::Plus => "+",
             Binary::Minus => "-",
             Binary::Times => "*",
+            Binary::Divide => "/",
+            Binary::Modulo => "%",
+            Binary::Concat => "||",
+            Binary::Distinct => "is distinct from",
+            Binary::NotDistinct => "is not distinct from",
         }
     }
 
@@ -111,21 +139,25 @@ impl Binary {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Function {
     Coalesce,
     NullIf,
     Abs,
     Length,
+    /// Any other, of which only the name is known. It may be an aggregate, or
+    /// do something to the session.
+    Named(String),
 }
 
 impl Function {
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Function::Coalesce => "coalesce",
             Function::NullIf => "nullif",
             Function::Abs => "abs",
             Function::Length => "length",
+            Function::Named(name) => name,
         }
     }
 }
@@ -136,6 +168,7 @@ pub enum Aggregate {
     Min,
     Max,
     Sum,
+    Avg,
 }
 
 impl Aggregate {
@@ -145,6 +178,7 @@ impl Aggregate {
             Aggregate::Min => "min",
             Aggregate::Max => "max",
             Aggregate::Sum => "sum",
+            Aggregate::Avg => "avg",
         }
     }
 }
@@ -198,16 +232,20 @@ impl Expr {
     /// The expressions right below this one, those of subqueries left out.
     pub fn children(&self) -> Vec<&Expr> {
         match self {
-            Expr::Column { .. } | Expr::Literal(_) | Expr::Incoming(_) => Vec::new(),
+            Expr::Column { .. } | Expr::Literal(_) | Expr::Incoming(_) | Expr::Default => {
+                Vec::new()
+            }
             Expr::Exists { .. } | Expr::Scalar(_) => Vec::new(),
-            Expr::Unary(_, of) | Expr::Like { of, .. } | Expr::InSelect { of, .. } => vec![of],
+            Expr::Unary(_, of) | Expr::Cast { of, .. } | Expr::InSelect { of, .. } => vec![of],
+            Expr::Like { of, pattern, .. } => vec![of, pattern],
             Expr::Binary(_, left, right) => vec![left, right],
             Expr::InList { of, items, .. } => std::iter::once(&**of).chain(items).collect(),
-            Expr::Between { of, low, high } => vec![of, low, high],
-            Expr::Case { branches, otherwise } => branches
-                .iter()
-                .flat_map(|(when, then)| [when, then])
-                .chain(std::iter::once(&**otherwise))
+            Expr::Between { of, low, high, .. } => vec![of, low, high],
+            Expr::Case { operand, branches, otherwise } => operand
+                .as_deref()
+                .into_iter()
+                .chain(branches.iter().flat_map(|(when, then)| [when, then]))
+                .chain(otherwise.as_deref())
                 .collect(),
             Expr::Call(_, arguments) => arguments.iter().collect(),
             Expr::Aggregate { of, .. } => of.as_deref().into_iter().collect(),
@@ -219,16 +257,20 @@ impl Expr {
 
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Expr::Column { .. } | Expr::Literal(_) | Expr::Incoming(_) => Vec::new(),
+            Expr::Column { .. } | Expr::Literal(_) | Expr::Incoming(_) | Expr::Default => {
+                Vec::new()
+            }
             Expr::Exists { .. } | Expr::Scalar(_) => Vec::new(),
-            Expr::Unary(_, of) | Expr::Like { of, .. } | Expr::InSelect { of, .. } => vec![of],
+            Expr::Unary(_, of) | Expr::Cast { of, .. } | Expr::InSelect { of, .. } => vec![of],
+            Expr::Like { of, pattern, .. } => vec![of, pattern],
             Expr::Binary(_, left, right) => vec![left, right],
             Expr::InList { of, items, .. } => std::iter::once(&mut **of).chain(items).collect(),
-            Expr::Between { of, low, high } => vec![of, low, high],
-            Expr::Case { branches, otherwise } => branches
-                .iter_mut()
-                .flat_map(|(when, then)| [when, then])
-                .chain(std::iter::once(&mut **otherwise))
+            Expr::Between { of, low, high, .. } => vec![of, low, high],
+            Expr::Case { operand, branches, otherwise } => operand
+                .as_deref_mut()
+                .into_iter()
+                .chain(branches.iter_mut().flat_map(|(when, then)| [when, then]))
+                .chain(otherwise.as_deref_mut())
                 .collect(),
             Expr::Call(_, arguments) => arguments.iter_mut().collect(),
             Expr::Aggregate { of, .. } => of.as_deref_mut().into_iter().collect(),
@@ -243,7 +285,20 @@ impl Expr {
             Expr::InSelect { select, .. } | Expr::Exists { select, .. } | Expr::Scalar(select) => {
                 Some(select)
             }
-            _ => None,
+            Expr::Column { .. }
+            | Expr::Literal(_)
+            | Expr::Unary(..)
+            | Expr::Binary(..)
+            | Expr::InList { .. }
+            | Expr::Between { .. }
+            | Expr::Like { .. }
+            | Expr::Case { .. }
+            | Expr::Cast { .. }
+            | Expr::Call(..)
+            | Expr::Aggregate { .. }
+            | Expr::Window { .. }
+            | Expr::Incoming(_)
+            | Expr::Default => None,
         }
     }
 
@@ -252,7 +307,20 @@ impl Expr {
             Expr::InSelect { select, .. } | Expr::Exists { select, .. } | Expr::Scalar(select) => {
                 Some(select)
             }
-            _ => None,
+            Expr::Column { .. }
+            | Expr::Literal(_)
+            | Expr::Unary(..)
+            | Expr::Binary(..)
+            | Expr::InList { .. }
+            | Expr::Between { .. }
+            | Expr::Like { .. }
+            | Expr::Case { .. }
+            | Expr::Cast { .. }
+            | Expr::Call(..)
+            | Expr::Aggregate { .. }
+            | Expr::Window { .. }
+            | Expr::Incoming(_)
+            | Expr::Default => None,
         }
     }
 

@@ -13,10 +13,12 @@ pub mod expression;
 pub mod feature;
 pub mod render;
 pub mod render_schema;
+pub mod render_select;
 pub mod render_write;
 pub mod schema;
 pub mod select;
 pub mod statement;
+pub mod transaction;
 pub mod value;
 pub mod words;
 pub mod write;
@@ -24,11 +26,15 @@ pub mod write;
 pub use dialect::Dialect;
 pub use expression::{Aggregate, Binary, Expr, Function, Unary, WindowFunction};
 pub use feature::{Feature, Features};
-pub use schema::{Column, ForeignKey, Generated, Index, IndexPart, OnDelete, Schema, Table};
+pub use schema::{
+    Column, ForeignKey, Generated, Index, IndexPart, Numbered, OnDelete, Schema, Table,
+};
 pub use select::{
-    Cte, Join, JoinKind, LockPatience, LockStrength, Locking, Order, Select, SetOperator, Source,
+    Cte, Join, JoinKind, LockPatience, LockStrength, Locking, Order, OrderKey, Select, SelectItem,
+    SetOperator, Source,
 };
 pub use statement::Stmt;
+pub use transaction::{Access, Begin, BeginMode, Characteristics, SetScope, SetTransaction};
 pub use value::{Literal, Type};
 pub use words::*;
 pub use write::{Conflict, Delete, Insert, InsertSource, TableJoin, Update};

@@ -1,11 +1,10 @@
-//! Writes expressions and queries down, lower case and on one line.
+//! Writes names, values and expressions down, lower case and on one line.
 
-use super::expression::{Expr, Unary, WindowFunction};
-use super::select::{
-    JoinKind, LockPatience, LockStrength, Locking, Order, Select, SetOperator, Source,
-};
+use super::expression::{Binary, Expr, Unary, WindowFunction};
 use super::value::Literal;
-use crate::sql::dialect::{Dialect, UpsertForm};
+use crate::sql::dialect::{Dialect, Family, UpsertForm};
+use sqlparser::keywords::ALL_KEYWORDS;
+use std::borrow::Cow;
 
 /// What stands in FROM in the place of a table, if something does.
 pub type Substitute<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -30,6 +29,32 @@ impl<'a> Renderer<'a> {
         Renderer { dialect, substitute: Some(substitute) }
     }
 
+    /// What is read in the place of a table, if something is.
+    pub(super) fn instead_of(&self, table: &str) -> Option<String> {
+        self.substitute.and_then(|substitute| substitute(table))
+    }
+
+    /// In quotes where it would be read as something else.
+    pub fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        if is_plain_name(name) && !is_keyword(name) {
+            return Cow::Borrowed(name);
+        }
+        let quote = self.dialect.spelling.quote;
+        Cow::Owned(format!("{quote}{}{quote}", name.replace(quote, &format!("{quote}{quote}"))))
+    }
+
+    pub fn names(&self, names: &[String]) -> String {
+        listed(names, |name| self.name(name).into_owned())
+    }
+
+    pub fn text(&self, text: &str) -> String {
+        let quoted = text.replace('\'', "''");
+        match self.dialect.spelling.backslash_escapes {
+            true => format!("'{}'", quoted.replace('\\', "\\\\")),
+            false => format!("'{quoted}'"),
+        }
+    }
+
     pub fn literal(&self, literal: &Literal) -> String {
         let spelling = self.dialect.spelling;
         match literal {
@@ -37,7 +62,8 @@ impl<'a> Renderer<'a> {
             Literal::Int(n) => n.to_string(),
             Literal::Decimal(hundredths) => fixed_point(*hundredths, 100),
             Literal::Float(quarters) => fixed_point(quarters * 25, 100),
-            Literal::Text(text) => format!("'{}'", text.replace('\'', "''")),
+            Literal::Number(digits) => digits.clone(),
+            Literal::Text(text) => self.text(text),
             Literal::Date(date) => format!("{}'{date}'", spelling.date_literal),
             Literal::Bool(true) => spelling.booleans.0.into(),
             Literal::Bool(false) => spelling.booleans.1.into(),
@@ -50,36 +76,44 @@ impl<'a> Renderer<'a> {
 
     pub fn expr(&self, expression: &Expr) -> String {
         match expression {
-            Expr::Column { qualifier: Some(of), name } => format!("{of}.{name}"),
-            Expr::Column { qualifier: None, name } => name.clone(),
-            Expr::Literal(literal) => self.literal(literal),
-            Expr::Unary(Unary::Not, of) => format!("not {}", self.operand(of)),
-            Expr::Unary(Unary::IsNull, of) => format!("{} is null", self.operand(of)),
-            Expr::Unary(Unary::IsNotNull, of) => format!("{} is not null", self.operand(of)),
-            Expr::Binary(sign, left, right) => {
-                format!("{} {} {}", self.operand(left), sign.sign(), self.operand(right))
+            Expr::Column { qualifier: Some(of), name } => {
+                format!("{}.{}", self.name(of), self.name(name))
             }
+            Expr::Column { qualifier: None, name } => self.name(name).into_owned(),
+            Expr::Literal(literal) => self.literal(literal),
+            Expr::Unary(sign, of) => self.unary(*sign, of),
+            Expr::Binary(sign, left, right) => self.binary(*sign, left, right),
             Expr::InList { of, items, negated } => format!(
                 "{}{} in ({})",
                 self.operand(of),
                 not(*negated),
                 listed(items, |e| self.expr(e))
             ),
-            Expr::Between { of, low, high } => format!(
-                "{} between {} and {}",
+            Expr::Between { of, low, high, negated } => format!(
+                "{}{} between {} and {}",
                 self.operand(of),
+                not(*negated),
                 self.operand(low),
                 self.operand(high)
             ),
-            Expr::Like { of, pattern } => format!("{} like '{pattern}'", self.operand(of)),
-            Expr::Case { branches, otherwise } => {
+            Expr::Like { of, pattern, negated } => {
+                format!("{}{} like {}", self.operand(of), not(*negated), self.operand(pattern))
+            }
+            Expr::Case { operand, branches, otherwise } => {
+                let operand = operand.as_ref().map(|e| format!(" {}", self.expr(e)));
                 let branches: String = branches
                     .iter()
                     .map(|(when, then)| {
                         format!(" when {} then {}", self.expr(when), self.expr(then))
                     })
                     .collect();
-                format!("case{branches} else {} end", self.expr(otherwise))
+                let otherwise = otherwise.as_ref().map(|e| format!(" else {}", self.expr(e)));
+                let (operand, otherwise) =
+                    (operand.unwrap_or_default(), otherwise.unwrap_or_default());
+                format!("case{operand}{branches}{otherwise} end")
+            }
+            Expr::Cast { of, to } => {
+                format!("cast({} as {})", self.expr(of), self.dialect.type_name(to))
             }
             Expr::Call(function, arguments) => {
                 format!("{}({})", function.name(), listed(arguments, |e| self.expr(e)))
@@ -101,9 +135,35 @@ impl<'a> Renderer<'a> {
                 self.window(*function, of.as_deref(), partition, order)
             }
             Expr::Incoming(column) => match self.dialect.spelling.upsert {
-                UpsertForm::OnConflict => format!("excluded.{column}"),
-                UpsertForm::OnDuplicateKey => format!("values({column})"),
+                UpsertForm::OnConflict => format!("excluded.{}", self.name(column)),
+                UpsertForm::OnDuplicateKey => format!("values({})", self.name(column)),
             },
+            Expr::Default => "default".into(),
+        }
+    }
+
+    fn unary(&self, sign: Unary, of: &Expr) -> String {
+        let of = self.operand(of);
+        match sign {
+            Unary::Not => format!("not {of}"),
+            // Two signs in a row begin a comment.
+            Unary::Negative if of.starts_with('-') => format!("-({of})"),
+            Unary::Negative => format!("-{of}"),
+            Unary::IsNull => format!("{of} is null"),
+            Unary::IsNotNull => format!("{of} is not null"),
+            Unary::IsTrue => format!("{of} is true"),
+            Unary::IsNotTrue => format!("{of} is not true"),
+            Unary::IsFalse => format!("{of} is false"),
+            Unary::IsNotFalse => format!("{of} is not false"),
+        }
+    }
+
+    fn binary(&self, sign: Binary, left: &Expr, right: &Expr) -> String {
+        let (left, right) = (self.operand(left), self.operand(right));
+        match (sign, self.dialect.family) {
+            (Binary::NotDistinct, Family::Mysql) => format!("{left} <=> {right}"),
+            (Binary::Distinct, Family::Mysql) => format!("not ({left} <=> {right})"),
+            _ => format!("{left} {} {right}", sign.sign()),
         }
     }
 
@@ -118,7 +178,9 @@ impl<'a> Renderer<'a> {
         if !partition.is_empty() {
             over.push(format!("partition by {}", listed(partition, |e| self.expr(e))));
         }
-        over.push(format!("order by {}", listed(order, |e| self.expr(e))));
+        if !order.is_empty() {
+            over.push(format!("order by {}", listed(order, |e| self.expr(e))));
+        }
         let of = match (function, of) {
             (_, Some(of)) => self.expr(of),
             (WindowFunction::Count, None) => "*".into(),
@@ -139,81 +201,29 @@ impl<'a> Renderer<'a> {
             | Expr::Case { .. }
             | Expr::InSelect { .. }
             | Expr::Exists { .. } => format!("({text})"),
-            _ => text,
+            Expr::Column { .. }
+            | Expr::Literal(_)
+            | Expr::Cast { .. }
+            | Expr::Call(..)
+            | Expr::Scalar(_)
+            | Expr::Aggregate { .. }
+            | Expr::Window { .. }
+            | Expr::Incoming(_)
+            | Expr::Default => text,
         }
     }
+}
 
-    pub fn select(&self, select: &Select) -> String {
-        let mut out = String::new();
-        if !select.ctes.is_empty() {
-            let ctes =
-                listed(&select.ctes, |c| format!("{} as ({})", c.name, self.select(&c.select)));
-            out.push_str(&format!("with {ctes} "));
-        }
-        out.push_str(if select.distinct { "select distinct " } else { "select " });
-        out.push_str(&listed(&select.items, |e| self.expr(e)));
-        out.push_str(&format!(" from {}", self.source(&select.from)));
-        for join in &select.joins {
-            let word = match join.kind {
-                JoinKind::Inner => "join",
-                JoinKind::Left => "left join",
-            };
-            out.push_str(&format!(
-                " {word} {} on {}",
-                self.source(&join.source),
-                self.expr(&join.on)
-            ));
-        }
-        if let Some(filter) = &select.filter {
-            out.push_str(&format!(" where {}", self.expr(filter)));
-        }
-        if !select.group_by.is_empty() {
-            out.push_str(&format!(" group by {}", listed(&select.group_by, |e| self.expr(e))));
-        }
-        if let Some(having) = &select.having {
-            out.push_str(&format!(" having {}", self.expr(having)));
-        }
-        if let Some((operator, other)) = &select.set_operation {
-            let word = match operator {
-                SetOperator::Union => "union",
-                SetOperator::UnionAll => "union all",
-                SetOperator::Except => "except",
-                SetOperator::Intersect => "intersect",
-            };
-            out.push_str(&format!(" {word} {}", self.select(other)));
-        }
-        if let Order::AllItems { descending } = select.order {
-            let direction = if descending { " desc" } else { "" };
-            let places: Vec<usize> = (1..=select.items.len()).collect();
-            out.push_str(&format!(" order by {}", listed(&places, |n| format!("{n}{direction}"))));
-        }
-        if let Some(locking) = &select.locking {
-            out.push_str(&format!(" {}", self.locking(locking)));
-        }
-        out
-    }
+/// Lower case, so that an engine that folds names folds it to itself.
+pub fn is_plain_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c == '_';
+    name.starts_with(plain) && name.chars().all(|c| plain(c) || c.is_ascii_digit())
+}
 
-    pub fn source(&self, source: &Source) -> String {
-        let instead = self.substitute.and_then(|substitute| substitute(&source.name));
-        match (instead, &source.alias) {
-            (Some(query), _) => format!("({query}) as {}", source.visible_name()),
-            (None, Some(alias)) => format!("{} as {alias}", source.name),
-            (None, None) => source.name.clone(),
-        }
-    }
-
-    fn locking(&self, locking: &Locking) -> String {
-        let strength = match locking.strength {
-            LockStrength::Update => "for update",
-            LockStrength::Share => self.dialect.share_lock,
-        };
-        let patience = match locking.patience {
-            LockPatience::Wait => "",
-            LockPatience::NoWait => " nowait",
-            LockPatience::SkipLocked => " skip locked",
-        };
-        format!("{strength}{patience}")
-    }
+/// Whether any engine may take the word for one of its own.
+fn is_keyword(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    name.len() > 1 && ALL_KEYWORDS.binary_search(&upper.as_str()).is_ok()
 }
 
 fn not(negated: bool) -> &'static str {
@@ -222,5 +232,7 @@ fn not(negated: bool) -> &'static str {
 
 fn fixed_point(value: i64, scale: i64) -> String {
     let sign = if value < 0 { "-" } else { "" };
-    format!("{sign}{}.{:02}", value.abs() / scale, value.abs() % scale)
+    let value = value.unsigned_abs();
+    let scale = scale.unsigned_abs();
+    format!("{sign}{}.{:02}", value / scale, value % scale)
 }

@@ -2,8 +2,9 @@
 
 use super::expression::Expr;
 use super::render::{Renderer, listed};
+use super::select::SelectItem;
 use super::statement::Stmt;
-use super::write::{Conflict, Delete, Insert, InsertSource, Update};
+use super::write::{Conflict, Delete, Insert, InsertSource, TableJoin, Update};
 use crate::sql::dialect::{IgnoreForm, PrepareForm, UpsertForm, WriteJoin};
 
 impl Renderer<'_> {
@@ -13,7 +14,14 @@ impl Renderer<'_> {
             (Conflict::Replace, _) => spelling.replace,
             (Conflict::Ignore, IgnoreForm::InsertIgnore) => "insert ignore into",
             (Conflict::Ignore, IgnoreForm::OrIgnore) => "insert or ignore into",
-            _ => "insert into",
+            (Conflict::Ignore, IgnoreForm::DoNothing)
+            | (Conflict::Fail | Conflict::DoNothing { .. } | Conflict::Update { .. }, _) => {
+                "insert into"
+            }
+        };
+        let columns = match insert.columns.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", self.names(&insert.columns)),
         };
         let source = match &insert.source {
             InsertSource::Values(rows) => {
@@ -21,72 +29,116 @@ impl Renderer<'_> {
                 format!("values {}", listed(rows, row))
             }
             InsertSource::Select(select) => self.select(select),
+            InsertSource::Defaults => "default values".into(),
         };
-        let conflict = match (&insert.conflict, spelling.ignore, spelling.upsert) {
-            (Conflict::Ignore, IgnoreForm::DoNothing, _) => " on conflict do nothing".into(),
-            (Conflict::Update { key, sets }, _, UpsertForm::OnConflict) => {
-                format!(" on conflict ({}) do update set {}", key.join(", "), self.sets(sets))
-            }
-            (Conflict::Update { sets, .. }, _, UpsertForm::OnDuplicateKey) => {
-                format!(" on duplicate key update {}", self.sets(sets))
-            }
-            _ => String::new(),
+        let table = self.table(&insert.table, insert.alias.as_deref());
+        let conflict = self.conflict(&insert.conflict);
+        format!("{verb} {table}{columns} {source}{conflict}{}", self.returning(&insert.returning))
+    }
+
+    /// What stands behind the rows.
+    fn conflict(&self, conflict: &Conflict) -> String {
+        let spelling = self.dialect.spelling;
+        let target = |key: &[String]| match key.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", self.names(key)),
         };
-        let columns = insert.columns.join(", ");
-        format!("{verb} {} ({columns}) {source}{conflict}", insert.table)
+        match conflict {
+            Conflict::Fail | Conflict::Replace => String::new(),
+            Conflict::Ignore => match spelling.ignore {
+                IgnoreForm::DoNothing => " on conflict do nothing".into(),
+                IgnoreForm::InsertIgnore | IgnoreForm::OrIgnore => String::new(),
+            },
+            Conflict::DoNothing { key } => format!(" on conflict{} do nothing", target(key)),
+            Conflict::Update { key, sets, filter } => match spelling.upsert {
+                UpsertForm::OnConflict => format!(
+                    " on conflict{} do update set {}{}",
+                    target(key),
+                    self.sets(sets),
+                    self.filter(filter.iter())
+                ),
+                UpsertForm::OnDuplicateKey => {
+                    format!(" on duplicate key update {}", self.sets(sets))
+                }
+            },
+        }
     }
 
     fn sets(&self, sets: &[(String, Expr)]) -> String {
-        listed(sets, |(column, value)| format!("{column} = {}", self.expr(value)))
+        listed(sets, |(column, value)| format!("{} = {}", self.name(column), self.expr(value)))
+    }
+
+    fn returning(&self, items: &[SelectItem]) -> String {
+        match items.is_empty() {
+            true => String::new(),
+            false => format!(" returning {}", self.items(items)),
+        }
+    }
+
+    /// ` order by … limit …`, where they are there.
+    fn end_of_write(&self, order: &[super::OrderKey], limit: &Option<Expr>) -> String {
+        let limit = limit.as_ref().map(|e| format!(" limit {}", self.expr(e)));
+        format!("{}{}", self.order_by(order), limit.unwrap_or_default())
+    }
+
+    /// ` join t on …`, as MySQL's family writes it.
+    fn joined(&self, join: &TableJoin) -> String {
+        let on = join.on.as_ref().map(|e| format!(" on {}", self.expr(e)));
+        let table = self.table(&join.table, join.alias.as_deref());
+        format!(" join {table}{}", on.unwrap_or_default())
     }
 
     pub fn update(&self, update: &Update) -> String {
-        let (table, sets) = (&update.table, self.sets(&update.sets));
-        match (&update.join, self.dialect.spelling.write_join) {
-            (None, _) => format!("update {table} set {sets}{}", self.filter([&update.filter])),
+        let table = self.table(&update.table, update.alias.as_deref());
+        let sets = self.sets(&update.sets);
+        let changed = match (&update.join, self.dialect.spelling.write_join) {
+            (None, _) => format!("update {table} set {sets}{}", self.filter(update.filter.iter())),
             (Some(join), WriteJoin::Join) => format!(
-                "update {table} join {} on {} set {sets}{}",
-                join.table,
-                self.expr(&join.on),
-                self.filter([&update.filter])
+                "update {table}{} set {sets}{}",
+                self.joined(join),
+                self.filter(update.filter.iter())
             ),
             (Some(join), WriteJoin::From) => format!(
                 "update {table} set {sets} from {}{}",
-                join.table,
-                self.filter([&Some(join.on.clone()), &update.filter])
+                self.table(&join.table, join.alias.as_deref()),
+                self.filter(join.on.iter().chain(&update.filter))
             ),
-        }
+        };
+        let end = self.end_of_write(&update.order, &update.limit);
+        format!("{changed}{end}{}", self.returning(&update.returning))
     }
 
     pub fn delete(&self, delete: &Delete) -> String {
-        let table = &delete.table;
-        match (&delete.join, self.dialect.spelling.write_join) {
-            (None, _) => format!("delete from {table}{}", self.filter([&delete.filter])),
+        let table = self.table(&delete.table, delete.alias.as_deref());
+        let deleted = match (&delete.join, self.dialect.spelling.write_join) {
+            (None, _) => format!("delete from {table}{}", self.filter(delete.filter.iter())),
             (Some(join), WriteJoin::Join) => format!(
-                "delete {table} from {table} join {} on {}{}",
-                join.table,
-                self.expr(&join.on),
-                self.filter([&delete.filter])
+                "delete {} from {table}{}{}",
+                self.name(delete.alias.as_deref().unwrap_or(&delete.table)),
+                self.joined(join),
+                self.filter(delete.filter.iter())
             ),
             (Some(join), WriteJoin::From) => format!(
                 "delete from {table} using {}{}",
-                join.table,
-                self.filter([&Some(join.on.clone()), &delete.filter])
+                self.table(&join.table, join.alias.as_deref()),
+                self.filter(join.on.iter().chain(&delete.filter))
             ),
-        }
+        };
+        let end = self.end_of_write(&delete.order, &delete.limit);
+        format!("{deleted}{end}{}", self.returning(&delete.returning))
     }
 
     /// ` where …`, or nothing when there is no condition.
-    fn filter<const N: usize>(&self, conditions: [&Option<Expr>; N]) -> String {
-        let whole = conditions.into_iter().flatten().cloned().reduce(Expr::and);
+    fn filter<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> String {
+        let whole = conditions.cloned().reduce(Expr::and);
         whole.map(|e| format!(" where {}", self.expr(&e))).unwrap_or_default()
     }
 
     pub fn prepare(&self, name: &str, statement: &Stmt) -> String {
-        let text = statement.render(self.dialect);
+        let (name, text) = (self.name(name), statement.render(self.dialect));
         match self.dialect.spelling.prepare {
             PrepareForm::As => format!("prepare {name} as {text}"),
-            PrepareForm::From => format!("prepare {name} from '{}'", text.replace('\'', "''")),
+            PrepareForm::From => format!("prepare {name} from {}", self.text(&text)),
         }
     }
 }

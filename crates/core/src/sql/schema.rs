@@ -15,20 +15,25 @@ pub struct Table {
     /// Empty when the table has none.
     pub primary_key: Vec<String>,
     pub unique: Vec<Vec<String>>,
-    pub foreign_key: Option<ForeignKey>,
+    pub foreign_keys: Vec<ForeignKey>,
     pub checks: Vec<Expr>,
     pub indexes: Vec<Index>,
     /// The column over whose hash the table is cut into parts.
     pub partitioned_by: Option<String>,
+    /// What stands behind the columns, as it was written, in lower case:
+    /// `engine=innodb`, `without rowid`.
+    pub options: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
     pub of_type: Type,
     pub not_null: bool,
     pub default: Option<Literal>,
     pub generated: Option<Generated>,
+    /// AUTO_INCREMENT, AUTOINCREMENT or GENERATED AS IDENTITY.
+    pub numbered: Option<Numbered>,
     /// The values that rows and statements use, few so that they meet.
     pub pool: Vec<Literal>,
 }
@@ -37,6 +42,17 @@ pub struct Column {
 pub struct Generated {
     pub from: Expr,
     pub stored: bool,
+}
+
+/// How the engine gives a row its number when a write gives none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbered {
+    /// MySQL's family.
+    AutoIncrement,
+    /// SQLite.
+    Autoincrement,
+    IdentityAlways,
+    IdentityByDefault,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +66,10 @@ pub struct ForeignKey {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDelete {
+    /// When the statement is done: NO ACTION.
     Refuse,
+    /// At once.
+    Restrict,
     Cascade,
     SetNull,
 }
@@ -77,7 +96,7 @@ impl Schema {
 
     /// Tables whose rows hang on those of the named one.
     pub fn children<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Table> {
-        self.tables.iter().filter(move |t| t.foreign_key.as_ref().is_some_and(|f| f.parent == name))
+        self.tables.iter().filter(move |t| t.foreign_keys.iter().any(|f| f.parent == name))
     }
 }
 

@@ -8,6 +8,7 @@ use super::expression::Expr;
 use super::render::Renderer;
 use super::schema::{Index, Schema};
 use super::select::{Select, sources_below};
+use super::transaction::{Begin, SetTransaction};
 use super::value::Type;
 use super::write::{Delete, Insert, InsertSource, TableJoin, Update};
 use crate::sql::dialect::Dialect;
@@ -19,14 +20,33 @@ pub enum Stmt {
     Insert(Insert),
     Update(Update),
     Delete(Delete),
+    Begin(Begin),
+    Commit,
+    Rollback,
+    SetAutocommit(bool),
+    SetTransaction(SetTransaction),
     Savepoint(String),
     RollbackTo(String),
     Release(String),
-    CreateIndex { table: String, index: Index },
-    DropIndex { table: String, index: String },
-    AddColumn { table: String, column: String, of_type: Type },
+    CreateIndex {
+        table: String,
+        index: Index,
+    },
+    /// The table is known where the dialect has to say it.
+    DropIndex {
+        table: Option<String>,
+        index: String,
+    },
+    AddColumn {
+        table: String,
+        column: String,
+        of_type: Type,
+    },
     Truncate(String),
-    Prepare { name: String, statement: Box<Stmt> },
+    Prepare {
+        name: String,
+        statement: Box<Stmt>,
+    },
     Execute(String),
 }
 
@@ -34,22 +54,29 @@ impl Stmt {
     /// One line of SQL, without a semicolon.
     pub fn render(&self, dialect: &Dialect) -> String {
         let renderer = Renderer::new(dialect);
+        let name = |name: &str| renderer.name(name).into_owned();
         match self {
             Stmt::Select(select) => renderer.select(select),
             Stmt::Insert(insert) => renderer.insert(insert),
             Stmt::Update(update) => renderer.update(update),
             Stmt::Delete(delete) => renderer.delete(delete),
-            Stmt::Savepoint(name) => format!("savepoint {name}"),
-            Stmt::RollbackTo(name) => format!("rollback to savepoint {name}"),
-            Stmt::Release(name) => format!("release savepoint {name}"),
+            Stmt::Begin(begin) => begin.render(),
+            Stmt::Commit => "commit".into(),
+            Stmt::Rollback => "rollback".into(),
+            Stmt::SetAutocommit(on) => format!("set autocommit = {}", u8::from(*on)),
+            Stmt::SetTransaction(set) => set.render(dialect),
+            Stmt::Savepoint(savepoint) => format!("savepoint {}", name(savepoint)),
+            Stmt::RollbackTo(savepoint) => format!("rollback to savepoint {}", name(savepoint)),
+            Stmt::Release(savepoint) => format!("release savepoint {}", name(savepoint)),
             Stmt::CreateIndex { table, index } => renderer.create_index(table, index),
-            Stmt::DropIndex { table, index } => renderer.drop_index(table, index),
+            Stmt::DropIndex { table, index } => renderer.drop_index(table.as_deref(), index),
             Stmt::AddColumn { table, column, of_type } => {
-                format!("alter table {table} add column {column} {}", dialect.type_name(*of_type))
+                let of_type = dialect.type_name(of_type);
+                format!("alter table {} add column {} {of_type}", name(table), name(column))
             }
-            Stmt::Truncate(table) => format!("truncate table {table}"),
+            Stmt::Truncate(table) => format!("truncate table {}", name(table)),
             Stmt::Prepare { name, statement } => renderer.prepare(name, statement),
-            Stmt::Execute(name) => format!("execute {name}"),
+            Stmt::Execute(prepared) => format!("execute {}", name(prepared)),
         }
     }
 
@@ -65,7 +92,12 @@ impl Stmt {
                 parts.chain(&index.only_where).for_each(|e| e.visit(see));
             }
             Stmt::Prepare { statement, .. } => statement.visit(see),
-            Stmt::Savepoint(_)
+            Stmt::Begin(_)
+            | Stmt::Commit
+            | Stmt::Rollback
+            | Stmt::SetAutocommit(_)
+            | Stmt::SetTransaction(_)
+            | Stmt::Savepoint(_)
             | Stmt::RollbackTo(_)
             | Stmt::Release(_)
             | Stmt::DropIndex { .. }
@@ -88,12 +120,20 @@ impl Stmt {
             }
             Stmt::Update(update) => names.extend(with_partner(&update.table, &update.join)),
             Stmt::Delete(delete) => names.extend(with_partner(&delete.table, &delete.join)),
+            Stmt::DropIndex { table, .. } => names.extend(table.as_deref()),
             Stmt::CreateIndex { table, .. }
-            | Stmt::DropIndex { table, .. }
             | Stmt::AddColumn { table, .. }
             | Stmt::Truncate(table) => names.push(table),
             Stmt::Prepare { statement, .. } => return statement.tables(),
-            Stmt::Savepoint(_) | Stmt::RollbackTo(_) | Stmt::Release(_) | Stmt::Execute(_) => {}
+            Stmt::Begin(_)
+            | Stmt::Commit
+            | Stmt::Rollback
+            | Stmt::SetAutocommit(_)
+            | Stmt::SetTransaction(_)
+            | Stmt::Savepoint(_)
+            | Stmt::RollbackTo(_)
+            | Stmt::Release(_)
+            | Stmt::Execute(_) => {}
         }
         let mut below = Vec::new();
         self.visit(&mut |e| below.extend(sources_below(e)));
@@ -108,7 +148,20 @@ impl Stmt {
             Stmt::Update(update) => Some(&update.table),
             Stmt::Delete(delete) => Some(&delete.table),
             Stmt::Prepare { statement, .. } => statement.written_table(),
-            _ => None,
+            Stmt::Select(_)
+            | Stmt::Begin(_)
+            | Stmt::Commit
+            | Stmt::Rollback
+            | Stmt::SetAutocommit(_)
+            | Stmt::SetTransaction(_)
+            | Stmt::Savepoint(_)
+            | Stmt::RollbackTo(_)
+            | Stmt::Release(_)
+            | Stmt::CreateIndex { .. }
+            | Stmt::DropIndex { .. }
+            | Stmt::AddColumn { .. }
+            | Stmt::Truncate(_)
+            | Stmt::Execute(_) => None,
         }
     }
 
@@ -119,7 +172,19 @@ impl Stmt {
             | Stmt::AddColumn { .. }
             | Stmt::Truncate(_) => true,
             Stmt::Prepare { statement, .. } => statement.is_ddl(),
-            _ => false,
+            Stmt::Select(_)
+            | Stmt::Insert(_)
+            | Stmt::Update(_)
+            | Stmt::Delete(_)
+            | Stmt::Begin(_)
+            | Stmt::Commit
+            | Stmt::Rollback
+            | Stmt::SetAutocommit(_)
+            | Stmt::SetTransaction(_)
+            | Stmt::Savepoint(_)
+            | Stmt::RollbackTo(_)
+            | Stmt::Release(_)
+            | Stmt::Execute(_) => false,
         }
     }
 
@@ -130,6 +195,11 @@ impl Stmt {
             Stmt::Insert(_) => vec![Feature::Insert],
             Stmt::Update(_) => vec![Feature::Update],
             Stmt::Delete(_) => vec![Feature::Delete],
+            Stmt::Begin(begin) => begin.features(),
+            Stmt::Commit => vec![Feature::Commit],
+            Stmt::Rollback => vec![Feature::Rollback],
+            Stmt::SetAutocommit(true) | Stmt::SetTransaction(_) => Vec::new(),
+            Stmt::SetAutocommit(false) => vec![Feature::AutocommitOff],
             Stmt::Savepoint(_) => vec![Feature::Savepoint],
             Stmt::RollbackTo(_) => vec![Feature::RollbackTo],
             Stmt::Release(_) => vec![Feature::ReleaseSavepoint],

@@ -2,8 +2,9 @@
 
 /// The types of columns. Text has the length that its column allows; none
 /// means that it has no limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Type {
+    #[default]
     Int,
     BigInt,
     /// Ten digits, two of them behind the point.
@@ -13,6 +14,8 @@ pub enum Type {
     Date,
     Bool,
     Blob,
+    /// One that is never generated, as it was written, in lower case.
+    Other(String),
 }
 
 /// What may be compared and mixed without a cast on the strictest engine.
@@ -25,10 +28,12 @@ pub enum Class {
     Date,
     Bool,
     Blob,
+    /// Nothing is known of it: times, JSON, types of a user's own.
+    Other,
 }
 
 impl Type {
-    pub fn class(self) -> Class {
+    pub fn class(&self) -> Class {
         match self {
             Type::Int | Type::BigInt => Class::Integer,
             Type::Decimal => Class::Decimal,
@@ -37,13 +42,34 @@ impl Type {
             Type::Date => Class::Date,
             Type::Bool => Class::Bool,
             Type::Blob => Class::Blob,
+            Type::Other(name) => class_of_name(name),
         }
     }
 
     /// MySQL's family cannot index text without limit or blobs as they are,
     /// and equality of floats is nothing to build a key on.
-    pub fn fits_a_key(self) -> bool {
-        !matches!(self, Type::Text(None) | Type::Blob | Type::Float | Type::Bool)
+    pub fn fits_a_key(&self) -> bool {
+        match self {
+            Type::Int | Type::BigInt | Type::Decimal | Type::Text(Some(_)) | Type::Date => true,
+            Type::Text(None) | Type::Blob | Type::Float | Type::Bool | Type::Other(_) => false,
+        }
+    }
+}
+
+/// The class of a type that is known by its name alone.
+fn class_of_name(name: &str) -> Class {
+    match name.split([' ', '(']).next().unwrap_or(name) {
+        "int" | "integer" | "tinyint" | "smallint" | "mediumint" | "bigint" | "int2" | "int4"
+        | "int8" | "serial" | "bigserial" | "smallserial" | "signed" | "unsigned" => Class::Integer,
+        "decimal" | "numeric" | "dec" => Class::Decimal,
+        "float" | "double" | "real" | "float4" | "float8" => Class::Float,
+        "char" | "character" | "varchar" | "text" | "tinytext" | "mediumtext" | "longtext" => {
+            Class::Text
+        }
+        "blob" | "tinyblob" | "mediumblob" | "longblob" | "binary" | "varbinary" | "bytea" => {
+            Class::Blob
+        }
+        _ => Class::Other,
     }
 }
 
@@ -55,6 +81,8 @@ pub enum Literal {
     Decimal(i64),
     /// In quarters, which every float holds exactly.
     Float(i64),
+    /// A number of another form or size, as it was written.
+    Number(String),
     Text(String),
     /// `2020-02-29`.
     Date(String),
@@ -75,8 +103,14 @@ impl Literal {
     pub fn is_small_number(&self) -> bool {
         match self {
             Literal::Null => true,
-            Literal::Int(n) | Literal::Decimal(n) | Literal::Float(n) => n.abs() <= 100_000,
-            _ => false,
+            Literal::Int(n) | Literal::Decimal(n) | Literal::Float(n) => {
+                n.unsigned_abs() <= 100_000
+            }
+            Literal::Number(_)
+            | Literal::Text(_)
+            | Literal::Date(_)
+            | Literal::Bool(_)
+            | Literal::Blob(_) => false,
         }
     }
 }

@@ -20,7 +20,7 @@ impl<'a> Maker<'a> {
             Feature::AddColumn => Some(Stmt::AddColumn {
                 table: table.name.clone(),
                 column: self.fresh_name("z"),
-                of_type: *self.random.pick(&[Type::Int, Type::Text(Some(20))]),
+                of_type: self.random.pick(&[Type::Int, Type::Text(Some(20))]).clone(),
             }),
             Feature::DropIndex => self.drop_index(table),
             _ => {
@@ -49,12 +49,11 @@ impl<'a> Maker<'a> {
     /// Unique ones stay, since upserts name their columns, and so do those
     /// that a foreign key may lean on.
     fn drop_index(&mut self, table: &'a Table) -> Option<Stmt> {
-        let foreign = table.foreign_key.as_ref().map(|f| f.column.clone());
-        let free =
-            |i: &&Index| !i.unique && !i.columns().iter().any(|c| Some(c) == foreign.as_ref());
+        let foreign = |column: &String| table.foreign_keys.iter().any(|f| f.column == *column);
+        let free = |i: &&Index| !i.unique && !i.columns().iter().any(foreign);
         let indexes: Vec<String> =
             table.indexes.iter().filter(free).map(|i| i.name.clone()).collect();
         let index = self.random.pick_any(&indexes)?.clone();
-        Some(Stmt::DropIndex { table: table.name.clone(), index })
+        Some(Stmt::DropIndex { table: Some(table.name.clone()), index })
     }
 }

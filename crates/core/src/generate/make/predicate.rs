@@ -78,7 +78,12 @@ impl<'a> Maker<'a> {
 
     fn between(&mut self, of: InScope) -> Expr {
         let (low, high) = (self.known(of), self.known(of));
-        Expr::Between { of: Box::new(of.expr()), low: Box::new(low), high: Box::new(high) }
+        Expr::Between {
+            of: Box::new(of.expr()),
+            low: Box::new(low),
+            high: Box::new(high),
+            negated: false,
+        }
     }
 
     fn column_comparison(&mut self, scope: &Scope<'a>) -> Option<Expr> {
@@ -116,13 +121,18 @@ impl<'a> Maker<'a> {
     fn like_or_case(&mut self, of: InScope) -> Option<Expr> {
         if of.class() == Class::Text && self.random.chance(60) {
             let pattern = *self.random.pick(&["a%", "%b%", "_", "%"]);
-            return Some(Expr::Like { of: Box::new(of.expr()), pattern: pattern.into() });
+            return Some(Expr::Like {
+                of: Box::new(of.expr()),
+                pattern: Box::new(Expr::Literal(Literal::text(pattern))),
+                negated: false,
+            });
         }
         let when = self.comparison(of);
         let (one, two) = (self.random.below(3) as i64, self.random.below(3) as i64);
         let case = Expr::Case {
+            operand: None,
             branches: vec![(when, Expr::int(one))],
-            otherwise: Box::new(Expr::int(two)),
+            otherwise: Some(Box::new(Expr::int(two))),
         };
         Some(Expr::binary(Binary::Equal, case, Expr::int(one)))
     }
@@ -134,8 +144,8 @@ impl<'a> Maker<'a> {
         let item = self.random.pick_any(&candidates)?.expr();
         let filter = Some(self.simple_condition(&inner));
         let select = Select {
-            items: vec![item],
-            from: Source::named(&table.name),
+            items: vec![item.into()],
+            from: Some(Source::named(&table.name)),
             filter,
             ..Select::default()
         };
@@ -160,8 +170,11 @@ impl<'a> Maker<'a> {
             filter = Expr::binary(Binary::Equal, left.expr(), right.expr()).and(filter);
         }
         let select = Select {
-            items: vec![Expr::int(1)],
-            from: Source { name: table.name.clone(), alias: alias.map(str::to_string) },
+            items: vec![Expr::int(1).into()],
+            from: Some(Source::Table {
+                name: table.name.clone(),
+                alias: alias.map(str::to_string),
+            }),
             filter: Some(filter),
             ..Select::default()
         };
@@ -184,8 +197,8 @@ impl<'a> Maker<'a> {
         let item = self.integer_aggregate(table);
         let filter = self.random.chance(70).then(|| self.simple_condition(&inner));
         Some(Expr::Scalar(Box::new(Select {
-            items: vec![item],
-            from: Source::named(&table.name),
+            items: vec![item.into()],
+            from: Some(Source::named(&table.name)),
             filter,
             ..Select::default()
         })))

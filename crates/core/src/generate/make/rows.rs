@@ -32,7 +32,7 @@ pub fn rows(random: &mut Random, schema: &Schema) -> Vec<Rows> {
 fn draw_row(random: &mut Random, schema: &Schema, table: &Table, all: &[Rows]) -> Vec<Literal> {
     let mut row = Vec::new();
     for column in &table.columns {
-        let foreign = table.foreign_key.as_ref().filter(|f| f.column == column.name);
+        let foreign = table.foreign_keys.iter().find(|f| f.column == column.name);
         row.push(if column.generated.is_some() {
             Literal::Null
         } else if let Some(key) = foreign {

@@ -68,11 +68,11 @@ impl TableMaker<'_> {
 
     fn draw_type(&mut self) -> Type {
         let weight = |(of_type, weight): &(Type, usize)| {
-            let there = type_feature(*of_type).is_none_or(|f| self.dialect.has(f));
+            let there = type_feature(of_type).is_none_or(|f| self.dialect.has(f));
             if there { *weight } else { 0 }
         };
         let weights: Vec<usize> = TYPES.iter().map(weight).collect();
-        TYPES[self.random.weighted(&weights)].0
+        TYPES[self.random.weighted(&weights)].0.clone()
     }
 
     fn add_columns(&mut self) {
@@ -80,7 +80,7 @@ impl TableMaker<'_> {
         for place in 0..count {
             let of_type =
                 if place == 0 && self.random.chance(80) { Type::Int } else { self.draw_type() };
-            let pool = pool(self.random, of_type);
+            let pool = pool(self.random, &of_type);
             let name = self.next_name();
             let not_null = self.random.chance(20);
             let default = self.random.chance(18).then(|| self.random.pick(&pool).clone());
@@ -91,8 +91,8 @@ impl TableMaker<'_> {
                 of_type,
                 not_null,
                 default,
-                generated: None,
                 pool,
+                ..Column::default()
             });
         }
     }
@@ -113,7 +113,7 @@ impl TableMaker<'_> {
             if self.table.primary_key.contains(&column.name) {
                 column.not_null = true;
                 column.default = None;
-                column.pool = key_pool(column.of_type);
+                column.pool = key_pool(&column.of_type);
             }
         }
     }
@@ -140,12 +140,10 @@ impl TableMaker<'_> {
         let column = Column {
             name: self.next_name(),
             of_type: Type::Int,
-            not_null: false,
-            default: None,
-            generated: None,
             pool: parent_column.pool.clone(),
+            ..Column::default()
         };
-        self.table.foreign_key = Some(ForeignKey {
+        self.table.foreign_keys.push(ForeignKey {
             column: column.name.clone(),
             parent: parent.name.clone(),
             parent_column: parent_column.name.clone(),
@@ -156,7 +154,7 @@ impl TableMaker<'_> {
     }
 
     fn is_foreign(&self, column: &str) -> bool {
-        self.table.foreign_key.as_ref().is_some_and(|f| f.column == column)
+        self.table.foreign_keys.iter().any(|f| f.column == column)
     }
 
     fn add_constraints(&mut self) {
@@ -215,10 +213,9 @@ impl TableMaker<'_> {
         self.table.columns.push(Column {
             name: self.next_name(),
             of_type: Type::Int,
-            not_null: false,
-            default: None,
             generated: Some(Generated { from, stored }),
             pool: (1..4).map(Literal::Int).collect(),
+            ..Column::default()
         });
     }
 
@@ -273,7 +270,7 @@ impl TableMaker<'_> {
         let table = &self.table;
         let first = &table.columns[0];
         let keys_fit = table.keys().iter().all(|k| k.contains(&first.name));
-        let fits = first.of_type == Type::Int && keys_fit && table.foreign_key.is_none();
+        let fits = first.of_type == Type::Int && keys_fit && table.foreign_keys.is_empty();
         if fits && self.dialect.has(Feature::Partition) && self.random.chance(9) {
             self.table.partitioned_by = Some(self.table.columns[0].name.clone());
         }
@@ -289,7 +286,7 @@ fn texts(values: &[&str]) -> Vec<Literal> {
 }
 
 /// Enough different values for eight rows.
-fn key_pool(of_type: Type) -> Vec<Literal> {
+fn key_pool(of_type: &Type) -> Vec<Literal> {
     match of_type.class() {
         Class::Text => texts(&["a", "b", "c", "ab", "bc", "abc", "d", "x1", "zz"]),
         Class::Decimal => {
@@ -315,7 +312,7 @@ const DATES: [&str; 9] = [
 /// A few values, with the limits of the type among them now and then. No two
 /// texts differ only in case or blanks, which some collations do not tell
 /// apart.
-fn pool(random: &mut Random, of_type: Type) -> Vec<Literal> {
+fn pool(random: &mut Random, of_type: &Type) -> Vec<Literal> {
     let wanted = random.between(2, 5);
     let limits = random.chance(12);
     let mut all = match of_type {
@@ -330,7 +327,7 @@ fn pool(random: &mut Random, of_type: Type) -> Vec<Literal> {
         Type::Text(Some(4)) => texts(&["", "a", "b", "ab", "abcd", "q", "x y"]),
         Type::Text(_) => {
             let mut all = texts(&["", "a", "b", "abc", "it's", "a longer text", "100%", "zz"]);
-            if limits && of_type != Type::Text(Some(20)) {
+            if limits && *of_type != Type::Text(Some(20)) {
                 all.push(Literal::text(&"long ".repeat(40).replace(' ', "-")));
             }
             all
@@ -338,6 +335,7 @@ fn pool(random: &mut Random, of_type: Type) -> Vec<Literal> {
         Type::Date => DATES.map(|d| Literal::Date(d.into())).into(),
         Type::Bool => vec![Literal::Bool(true), Literal::Bool(false)],
         Type::Blob => [&[][..], &[0], &[0xff, 0], b"ab"].map(|b| Literal::Blob(b.to_vec())).into(),
+        Type::Other(_) => unreachable!("it is not among those that are drawn"),
     };
     random.shuffle(&mut all);
     all.truncate(wanted);

@@ -6,7 +6,7 @@ use crate::sql::feature::Feature;
 use crate::sql::value::Class;
 use crate::sql::{
     Aggregate, Binary, Column, Cte, Expr, Join, JoinKind, LockPatience, LockStrength, Locking,
-    Order, Select, SetOperator, Source, Stmt, WindowFunction,
+    Order, Select, SelectItem, SetOperator, Source, Stmt, WindowFunction,
 };
 
 impl<'a> Maker<'a> {
@@ -18,10 +18,10 @@ impl<'a> Maker<'a> {
         }
     }
 
-    fn some_columns(&mut self, scope: &Scope<'a>) -> Vec<Expr> {
+    fn some_columns(&mut self, scope: &Scope<'a>) -> Vec<SelectItem> {
         let chosen =
             if self.random.chance(50) { scope.clone() } else { self.random.some_of(scope, 3) };
-        chosen.iter().map(InScope::expr).collect()
+        chosen.iter().map(|c| c.expr().into()).collect()
     }
 
     fn over_one_table(&mut self) -> (Select, Scope<'a>) {
@@ -29,7 +29,7 @@ impl<'a> Maker<'a> {
         let scope = scope::of_table(table);
         let items = self.some_columns(&scope);
         let filter = self.random.chance(85).then(|| self.predicate(&scope));
-        let from = Source::named(&table.name);
+        let from = Some(Source::named(&table.name));
         (Select { items, from, filter, ..Select::default() }, scope)
     }
 
@@ -37,7 +37,7 @@ impl<'a> Maker<'a> {
         let (mut select, scope) = self.over_one_table();
         select.distinct = self.has(Feature::Distinct) && self.random.chance(10);
         if !select.distinct && self.random.chance(12) {
-            select.items.push(self.case_item(&scope));
+            select.items.push(self.case_item(&scope).into());
         }
         select.order = self.order();
         Some(Stmt::Select(select))
@@ -45,7 +45,11 @@ impl<'a> Maker<'a> {
 
     fn case_item(&mut self, scope: &Scope<'a>) -> Expr {
         let when = self.simple_condition(scope);
-        Expr::Case { branches: vec![(when, Expr::int(1))], otherwise: Box::new(Expr::int(0)) }
+        Expr::Case {
+            operand: None,
+            branches: vec![(when, Expr::int(1))],
+            otherwise: Some(Box::new(Expr::int(0))),
+        }
     }
 
     /// Two tables, or one with itself under another name.
@@ -60,11 +64,11 @@ impl<'a> Maker<'a> {
         let on = Expr::binary(Binary::Equal, l.expr(), r.expr());
         let mut scope = left_scope;
         scope.extend(right_scope);
-        let source = Source { name: right.name.clone(), alias: alias.map(str::to_string) };
+        let source = Source::Table { name: right.name.clone(), alias: alias.map(str::to_string) };
         Some(Select {
             items: self.some_columns(&scope),
-            from: Source::named(&left.name),
-            joins: vec![Join { kind: *self.random.pick(kinds), source, on }],
+            from: Some(Source::named(&left.name)),
+            joins: vec![Join { kind: *self.random.pick(kinds), source, on: Some(on) }],
             filter: self.random.chance(70).then(|| self.predicate(&scope)),
             ..Select::default()
         })
@@ -97,7 +101,7 @@ impl<'a> Maker<'a> {
     pub fn aggregate_select(&mut self) -> Option<Stmt> {
         let (mut select, scope) = self.over_one_table();
         let count = self.random.between(1, 2);
-        select.items = (0..count).map(|_| self.aggregate(&scope)).collect();
+        select.items = (0..count).map(|_| self.aggregate(&scope).into()).collect();
         Some(Stmt::Select(select))
     }
 
@@ -111,7 +115,7 @@ impl<'a> Maker<'a> {
             let sign = *self.random.pick(&Binary::COMPARISONS);
             select.having = Some(Expr::binary(sign, Expr::count_all(), Expr::int(1)));
         }
-        select.items = vec![group.clone(), aggregate];
+        select.items = vec![group.clone().into(), aggregate.into()];
         select.group_by = vec![group];
         select.order = self.order();
         Some(Stmt::Select(select))
@@ -136,8 +140,8 @@ impl<'a> Maker<'a> {
         } else {
             Vec::new()
         };
-        select.items = order.clone();
-        select.items.push(Expr::Window { function, of, partition, order });
+        select.items = order.iter().cloned().map(SelectItem::from).collect();
+        select.items.push(Expr::Window { function, of, partition, order }.into());
         Some(Stmt::Select(select))
     }
 
@@ -147,20 +151,21 @@ impl<'a> Maker<'a> {
         let chosen = self.random.some_of(&chosen, 3);
         let whole = scope::of_table(table);
         let inner = Select {
-            items: chosen.iter().map(|c| Expr::column(&c.name)).collect(),
-            from: Source::named(&table.name),
+            items: chosen.iter().map(|c| Expr::column(&c.name).into()).collect(),
+            from: Some(Source::named(&table.name)),
             filter: Some(self.predicate(&whole)),
             ..Select::default()
         };
         let visible = scope::of_columns(None, chosen.into_iter());
         let count = self.random.chance(30);
-        let items = if count { vec![Expr::count_all()] } else { self.some_columns(&visible) };
+        let items =
+            if count { vec![Expr::count_all().into()] } else { self.some_columns(&visible) };
         let filter = self.random.chance(60).then(|| self.predicate(&visible));
         let order = if count { Order::None } else { self.order() };
         Some(Stmt::Select(Select {
-            ctes: vec![Cte { name: "q".into(), select: inner }],
+            ctes: vec![Cte { name: "q".into(), columns: Vec::new(), select: inner }],
             items,
-            from: Source::named("q"),
+            from: Some(Source::named("q")),
             filter,
             order,
             ..Select::default()
@@ -181,14 +186,14 @@ impl<'a> Maker<'a> {
             operators.extend([SetOperator::Except, SetOperator::Intersect]);
         }
         let other = Select {
-            items: pairs.iter().map(|(_, r)| r.expr()).collect(),
-            from: Source::named(&right.name),
+            items: pairs.iter().map(|(_, r)| r.expr().into()).collect(),
+            from: Some(Source::named(&right.name)),
             filter: Some(self.predicate(&right_scope)),
             ..Select::default()
         };
         Some(Stmt::Select(Select {
-            items: pairs.iter().map(|(l, _)| l.expr()).collect(),
-            from: Source::named(&left.name),
+            items: pairs.iter().map(|(l, _)| l.expr().into()).collect(),
+            from: Some(Source::named(&left.name)),
             filter: Some(self.predicate(&left_scope)),
             set_operation: Some((*self.random.pick(&operators), Box::new(other))),
             order: self.order(),
@@ -210,7 +215,7 @@ impl<'a> Maker<'a> {
             _ => LockPatience::Wait,
         };
         let strength = if share { LockStrength::Share } else { LockStrength::Update };
-        select.locking = Some(Locking { strength, patience });
+        select.locking = Some(Locking { strength, of: Vec::new(), patience });
         Some(Stmt::Select(select))
     }
 }

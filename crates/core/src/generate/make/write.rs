@@ -94,7 +94,7 @@ impl<'a> Maker<'a> {
             .into_iter()
             .map(|c| (c.name.clone(), self.upsert_value(table, c, &columns)))
             .collect();
-        Some(insert_rows(table, columns, rows, Conflict::Update { key, sets }))
+        Some(insert_rows(table, columns, rows, Conflict::Update { key, sets, filter: None }))
     }
 
     fn some_or_none<'s, T>(&self, items: &'s [T]) -> Option<&'s [T]> {
@@ -125,7 +125,7 @@ impl<'a> Maker<'a> {
         let source = *self.random.pick(&sources);
         let scope = scope::of_table(source);
         let columns = self.columns_to_insert(table);
-        let items = columns.iter().map(|c| self.item_for(table, c, source)).collect();
+        let items = columns.iter().map(|c| self.item_for(table, c, source).into()).collect();
         let mut conflict = Conflict::Fail;
         if self.may_ignore(table) && self.random.chance(20) {
             conflict = Conflict::Ignore;
@@ -134,16 +134,18 @@ impl<'a> Maker<'a> {
         }
         let select = Select {
             items,
-            from: Source::named(&source.name),
+            from: Some(Source::named(&source.name)),
             filter: Some(self.predicate(&scope)),
             order: Order::AllItems { descending: false },
             ..Select::default()
         };
         Some(Stmt::Insert(Insert {
             table: table.name.clone(),
+            alias: None,
             columns: columns.iter().map(|c| c.name.clone()).collect(),
             source: InsertSource::Select(Box::new(select)),
             conflict,
+            returning: Vec::new(),
         }))
     }
 
@@ -187,7 +189,7 @@ impl<'a> Maker<'a> {
                 None => Expr::Literal(self.known_value(column)),
             };
         }
-        let foreign = table.foreign_key.as_ref().is_some_and(|f| f.column == column.name);
+        let foreign = table.foreign_keys.iter().any(|f| f.column == column.name);
         if foreign {
             return Expr::Literal(self.draw(column));
         }
@@ -229,7 +231,7 @@ impl<'a> Maker<'a> {
     fn case_value(&mut self, table: &'a Table, column: &Column, own: Expr) -> Expr {
         let when = self.simple_condition(&scope::of_table(table));
         let then = Expr::Literal(self.known_value(column));
-        Expr::Case { branches: vec![(when, then)], otherwise: Box::new(own) }
+        Expr::Case { operand: None, branches: vec![(when, then)], otherwise: Some(Box::new(own)) }
     }
 
     /// A condition for a write, often on the key.
@@ -248,7 +250,7 @@ impl<'a> Maker<'a> {
         let table = self.table_to_write();
         let sets = self.assignments(table);
         let filter = self.write_filter(table, &scope::of_table(table));
-        Some(Stmt::Update(Update { table: table.name.clone(), join: None, sets, filter }))
+        Some(Stmt::Update(Update { sets, filter, ..Update::of(&table.name) }))
     }
 
     pub fn update_join(&mut self) -> Option<Stmt> {
@@ -256,20 +258,20 @@ impl<'a> Maker<'a> {
         let (join, scope) = self.partner(table)?;
         let sets = self.assignments(table);
         let filter = self.random.chance(70).then(|| self.predicate(&scope));
-        Some(Stmt::Update(Update { table: table.name.clone(), join: Some(join), sets, filter }))
+        Some(Stmt::Update(Update { join: Some(join), sets, filter, ..Update::of(&table.name) }))
     }
 
     pub fn delete(&mut self) -> Option<Stmt> {
         let table = self.table_to_write();
         let filter = self.write_filter(table, &scope::of_table(table));
-        Some(Stmt::Delete(Delete { table: table.name.clone(), join: None, filter }))
+        Some(Stmt::Delete(Delete { filter, ..Delete::from(&table.name) }))
     }
 
     pub fn delete_join(&mut self) -> Option<Stmt> {
         let table = self.table_to_write();
         let (join, scope) = self.partner(table)?;
         let filter = self.random.chance(70).then(|| self.predicate(&scope));
-        Some(Stmt::Delete(Delete { table: table.name.clone(), join: Some(join), filter }))
+        Some(Stmt::Delete(Delete { join: Some(join), filter, ..Delete::from(&table.name) }))
     }
 
     fn partner(&mut self, table: &'a Table) -> Option<(TableJoin, Scope<'a>)> {
@@ -279,7 +281,7 @@ impl<'a> Maker<'a> {
         let on = Expr::binary(Binary::Equal, left.expr(), right.expr());
         let mut both = own;
         both.extend(theirs);
-        Some((TableJoin { table: other.name.clone(), on }, both))
+        Some((TableJoin { table: other.name.clone(), alias: None, on: Some(on) }, both))
     }
 }
 
@@ -290,12 +292,19 @@ fn insert_rows(
     conflict: Conflict,
 ) -> Stmt {
     let source = InsertSource::Values(rows);
-    Stmt::Insert(Insert { table: table.name.clone(), columns, source, conflict })
+    Stmt::Insert(Insert {
+        table: table.name.clone(),
+        alias: None,
+        columns,
+        source,
+        conflict,
+        returning: Vec::new(),
+    })
 }
 
 /// Whether every value of one column can be stored in the other.
 fn fits(from: &Column, into: &Column) -> bool {
-    match (from.of_type, into.of_type) {
+    match (&from.of_type, &into.of_type) {
         (Type::Text(Some(from)), Type::Text(Some(into))) => from <= into,
         (Type::Text(None), Type::Text(Some(_))) | (Type::BigInt, Type::Int) => false,
         (from, into) => from.class() == into.class(),

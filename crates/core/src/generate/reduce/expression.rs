@@ -17,8 +17,8 @@ pub fn smaller(expression: &Expr) -> Vec<Expr> {
         Expr::Call(Function::Coalesce | Function::NullIf | Function::Abs, arguments) => {
             found.extend(arguments.first().cloned());
         }
-        Expr::Case { branches, otherwise } => {
-            found.push((**otherwise).clone());
+        Expr::Case { branches, otherwise, .. } => {
+            found.extend(otherwise.as_deref().cloned());
             found.extend(branches.iter().map(|(_, then)| then.clone()));
         }
         Expr::InList { of, items, negated } if items.len() > 1 => {

@@ -9,13 +9,12 @@ impl Plan {
         let gone = self.rows.get(table)?.get(row)?;
         let name = &self.schema.tables[table].name;
         for (child, rows) in self.schema.tables.iter().zip(&self.rows) {
-            let Some(key) = child.foreign_key.as_ref().filter(|f| f.parent == *name) else {
-                continue;
-            };
-            let parent_cell = place(&self.schema.tables[table], &key.parent_column)?;
-            let child_cell = place(child, &key.column)?;
-            if rows.iter().any(|r| r[child_cell] == gone[parent_cell]) {
-                return None;
+            for key in child.foreign_keys.iter().filter(|f| f.parent == *name) {
+                let parent_cell = place(&self.schema.tables[table], &key.parent_column)?;
+                let child_cell = place(child, &key.column)?;
+                if rows.iter().any(|r| r[child_cell] == gone[parent_cell]) {
+                    return None;
+                }
             }
         }
         let mut plan = self.clone();
@@ -43,10 +42,10 @@ impl Plan {
         let name = old.columns.get(column)?.name.clone();
         let in_key = old.primary_key.contains(&name)
             || old.unique.iter().flatten().any(|c| *c == name)
-            || old.foreign_key.as_ref().is_some_and(|f| f.column == name)
+            || old.foreign_keys.iter().any(|f| f.column == name)
             || old.partitioned_by.as_ref() == Some(&name);
-        let parents = self.schema.children(&old.name).filter_map(|t| t.foreign_key.as_ref());
-        let referred = parents.into_iter().any(|f| f.parent_column == name);
+        let mut referring = self.schema.tables.iter().flat_map(|t| &t.foreign_keys);
+        let referred = referring.any(|f| f.parent == old.name && f.parent_column == name);
         if in_key || referred || old.columns.len() < 2 {
             return None;
         }
@@ -100,9 +99,9 @@ impl Plan {
                 found.push(copy);
             }
         };
-        change(&|t| t.foreign_key = None);
-        change(&|t| t.foreign_key.iter_mut().for_each(|f| f.on_delete = OnDelete::Refuse));
-        change(&|t| t.foreign_key.iter_mut().for_each(|f| f.update_cascades = false));
+        (0..table.foreign_keys.len()).for_each(|n| change(&|t| drop(t.foreign_keys.remove(n))));
+        change(&|t| t.foreign_keys.iter_mut().for_each(|f| f.on_delete = OnDelete::Refuse));
+        change(&|t| t.foreign_keys.iter_mut().for_each(|f| f.update_cascades = false));
         change(&|t| t.partitioned_by = None);
         (0..table.checks.len()).for_each(|n| change(&|t| drop(t.checks.remove(n))));
         for (n, key) in table.unique.iter().enumerate() {
@@ -152,9 +151,10 @@ fn drop_from_lists(statement: &mut Stmt, column: &str) -> Option<()> {
                         rows.iter_mut().for_each(|r| drop(r.remove(place)))
                     }
                     InsertSource::Select(select) => drop(select.items.remove(place)),
+                    InsertSource::Defaults => {}
                 }
             }
-            if let Conflict::Update { key, sets } = &mut insert.conflict {
+            if let Conflict::Update { key, sets, .. } = &mut insert.conflict {
                 sets.retain(|(name, _)| name != column);
                 if sets.is_empty() || key.iter().any(|c| c == column) {
                     return None;

@@ -2,8 +2,8 @@
 
 use super::expression::{smaller as smaller_expressions, smaller_condition};
 use crate::sql::{
-    Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Order, Schema, Select, Stmt,
-    TableJoin, Update,
+    Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Order, Schema, Select, SelectItem,
+    Stmt, TableJoin, Update,
 };
 
 pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
@@ -61,7 +61,7 @@ pub fn smaller_subquery(select: &Select) -> Vec<Select> {
 
 fn smaller_selects(select: &Select, schema: &Schema) -> Vec<Select> {
     let mut copies = Copies::new(select);
-    let waits = select.locking.is_some_and(|l| l.patience == LockPatience::Wait);
+    let waits = select.locking.as_ref().is_some_and(|l| l.patience == LockPatience::Wait);
     copies.add_if(select.locking.is_some(), |s| s.locking = None);
     copies.add_if(select.locking.is_some() && !waits, |s| {
         s.locking.iter_mut().for_each(|l| l.patience = LockPatience::Wait);
@@ -82,8 +82,10 @@ fn smaller_selects(select: &Select, schema: &Schema) -> Vec<Select> {
         });
     }
     for (place, item) in select.items.iter().enumerate() {
-        for new in smaller_expressions(item) {
-            copies.add(|s| s.items[place] = new);
+        let SelectItem::Expression { of, alias } = item else { continue };
+        for new in smaller_expressions(of) {
+            let alias = alias.clone();
+            copies.add(|s| s.items[place] = SelectItem::Expression { of: new, alias });
         }
     }
     for filter in smaller_condition(&select.filter) {
@@ -106,14 +108,14 @@ fn smaller_selects(select: &Select, schema: &Schema) -> Vec<Select> {
 fn uses_join(select: &Select, place: usize, schema: &Schema) -> bool {
     let source = &select.joins[place].source;
     let visible = source.visible_name();
-    let table = schema.table(&source.name);
+    let table = source.table().and_then(|name| schema.table(name));
     let mut rest = select.clone();
     rest.joins.remove(place);
     let mut used = false;
     rest.visit(&mut |e| {
         if let Expr::Column { qualifier, name } = e {
             used |= match qualifier {
-                Some(qualifier) => qualifier == visible,
+                Some(qualifier) => Some(qualifier.as_str()) == visible,
                 None => table.is_some_and(|t| t.column(name).is_some()),
             };
         }
@@ -137,10 +139,12 @@ fn smaller_inserts(insert: &Insert) -> Vec<Insert> {
                 copies.add(|i| i.source = InsertSource::Select(Box::new(new)));
             }
         }
+        InsertSource::Defaults => {}
     }
-    if let Conflict::Update { key, sets } = &insert.conflict {
+    if let Conflict::Update { key, sets, filter } = &insert.conflict {
         for sets in smaller_sets(sets) {
-            copies.add(|i| i.conflict = Conflict::Update { key: key.clone(), sets });
+            let (key, filter) = (key.clone(), filter.clone());
+            copies.add(|i| i.conflict = Conflict::Update { key, sets, filter });
         }
     }
     copies.made
