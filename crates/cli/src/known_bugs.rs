@@ -1,7 +1,7 @@
 //! Where bugs show, from what is recorded: one phrase for a list, and the
 //! table of bugs, versions and levels in `docs/known-bugs.md`.
 
-use crate::library::{Entry, Seen, Verdict};
+use crate::library::{Entry, Seen, Showing};
 use isolde_core::Level;
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use std::fmt::Write;
 struct OnTarget {
     engine: String,
     version: String,
-    shows: Vec<(Level, Verdict)>,
+    shows: Vec<(Level, Showing)>,
     recorded: usize,
     refused: usize,
     judged: bool,
@@ -34,10 +34,10 @@ fn by_target(seen: &[Seen]) -> Vec<OnTarget> {
             }
         };
         target.recorded += 1;
-        target.refused += usize::from(one.verdict == Verdict::Refused);
-        target.judged |= one.verdict != Verdict::Unjudged;
-        if one.verdict.shows() {
-            target.shows.push((one.level, one.verdict));
+        target.refused += usize::from(one.showing == Showing::Refused);
+        target.judged |= one.showing != Showing::Unjudged;
+        if one.showing.shows() {
+            target.shows.push((one.level, one.showing));
         }
     }
     targets
@@ -57,12 +57,12 @@ impl OnTarget {
     }
 
     fn cell(&self) -> String {
-        let name = |(level, verdict): &(Level, Verdict)| match verdict {
-            Verdict::Sometimes => format!("{} sometimes", level.short()),
+        let name = |(level, showing): &(Level, Showing)| match showing {
+            Showing::Sometimes => format!("{} sometimes", level.short()),
             _ => level.short().to_string(),
         };
         let levels: Vec<String> = self.shows.iter().map(name).collect();
-        let always = self.shows.iter().all(|(_, v)| *v == Verdict::Shows);
+        let always = self.shows.iter().all(|(_, v)| *v == Showing::Shows);
         match levels.len() {
             _ if self.refused == self.recorded => "refused".into(),
             _ if !self.judged => "recorded".into(),
@@ -111,7 +111,7 @@ pub fn where_it_shows(seen: &[Seen]) -> String {
 
 /// `97 bugs and 30 scenarios; 40 of the bugs show here`.
 pub fn count(entries: &[Entry]) -> String {
-    let shows = |e: &&Entry| e.seen().iter().any(|s| s.verdict.shows());
+    let shows = |e: &&Entry| e.seen().iter().any(|s| s.showing.shows());
     let (scenarios, bugs): (Vec<&Entry>, Vec<&Entry>) =
         entries.iter().partition(|e| e.kind_name() == "scenario");
     format!(
@@ -228,13 +228,13 @@ fn version_order(text: &str) -> (String, Vec<u64>) {
 mod tests {
     use super::*;
 
-    fn seen(version: &str, level: Level, verdict: Verdict) -> Seen {
-        Seen { engine: "mysql".into(), version: version.into(), level, verdict }
+    fn seen(version: &str, level: Level, showing: Showing) -> Seen {
+        Seen { engine: "mysql".into(), version: version.into(), level, showing }
     }
 
     #[test]
     fn versions_of_an_engine_share_a_cell_and_are_named_where_they_differ() {
-        use Verdict::{NotSeen, Shows, Sometimes};
+        use Showing::{NotSeen, Shows, Sometimes};
         let rc = Level::ReadCommitted;
         let mut all = vec![seen("5.7.19", rc, Shows), seen("10.2.1", rc, Shows)];
         let cell = |all: &[Seen], versions| {
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn versions_that_show_the_same_are_named_together() {
-        use Verdict::{NotSeen, Shows};
+        use Showing::{NotSeen, Shows};
         let (rc, rr) = (Level::ReadCommitted, Level::RepeatableRead);
         let mut all = vec![
             seen("5.7.19", rc, Shows),
@@ -265,10 +265,10 @@ mod tests {
             seen("9.7.4", rc, NotSeen),
         ];
         assert_eq!(where_it_shows(&all), "mysql 5.7.19, 8.0.33 RC");
-        all.retain(|s| s.verdict == NotSeen);
+        all.retain(|s| s.showing == NotSeen);
         assert_eq!(where_it_shows(&all), "not seen on mysql 5.7.19, 8.0.33, 9.7.4");
         assert_eq!(where_it_shows(&[]), "not recorded");
-        let refused = [seen("5.7.19", rc, Verdict::Refused)];
+        let refused = [seen("5.7.19", rc, Showing::Refused)];
         assert_eq!(where_it_shows(&refused), "refused by mysql 5.7.19");
     }
 }

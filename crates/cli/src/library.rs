@@ -36,7 +36,7 @@ impl Entry {
                 engine: place.on.engine.clone(),
                 version: place.on.from.clone().unwrap_or_default(),
                 level: place.level,
-                verdict: verdict_of(&self.case, &outcomes, place.level),
+                showing: showing_of(&self.case, &outcomes, place.level),
             })
             .collect()
     }
@@ -46,11 +46,12 @@ pub struct Seen {
     pub engine: String,
     pub version: String,
     pub level: Level,
-    pub verdict: Verdict,
+    pub showing: Showing,
 }
 
+/// Whether a bug shows at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Showing {
     Shows,
     /// In some of the outcomes that the engine leaves open.
     Sometimes,
@@ -61,31 +62,31 @@ pub enum Verdict {
     Unjudged,
 }
 
-impl Verdict {
+impl Showing {
     pub fn shows(self) -> bool {
-        matches!(self, Verdict::Shows | Verdict::Sometimes)
+        matches!(self, Showing::Shows | Showing::Sometimes)
     }
 }
 
 /// What all outcomes recorded at one place say together.
-pub fn verdict_of(case: &Case, outcomes: &Outcomes, level: Level) -> Verdict {
-    let each: Vec<Verdict> = outcomes.iter().map(|o| verdict(case, o, level)).collect();
+pub fn showing_of(case: &Case, outcomes: &Outcomes, level: Level) -> Showing {
+    let each: Vec<Showing> = outcomes.iter().map(|o| showing(case, o, level)).collect();
     match each.first() {
         Some(first) if each.iter().all(|v| v == first) => *first,
-        _ if each.contains(&Verdict::Shows) => Verdict::Sometimes,
-        _ if each.contains(&Verdict::NotSeen) => Verdict::NotSeen,
-        _ => Verdict::Unjudged,
+        _ if each.contains(&Showing::Shows) => Showing::Sometimes,
+        _ if each.contains(&Showing::NotSeen) => Showing::NotSeen,
+        _ => Showing::Unjudged,
     }
 }
 
-pub fn verdict(case: &Case, claims: &[case::Claim], level: Level) -> Verdict {
+pub fn showing(case: &Case, claims: &[case::Claim], level: Level) -> Showing {
     if claims.iter().any(|c| c.subject == case::Subject::Setup) {
-        return Verdict::Refused;
+        return Showing::Refused;
     }
     match recording::shows(case, claims, level) {
-        Some(true) => Verdict::Shows,
-        Some(false) => Verdict::NotSeen,
-        None => Verdict::Unjudged,
+        Some(true) => Showing::Shows,
+        Some(false) => Showing::NotSeen,
+        None => Showing::Unjudged,
     }
 }
 

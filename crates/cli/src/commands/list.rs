@@ -4,7 +4,7 @@ use super::{Context, Outcome};
 use crate::console::Style;
 use crate::exit_code::ExitCode;
 use crate::known_bugs;
-use crate::library::{self, Entry, Seen, Verdict};
+use crate::library::{self, Entry, Seen, Showing};
 use crate::table::layout;
 use serde_json::json;
 use std::path::Path;
@@ -60,12 +60,12 @@ fn as_json(entry: &Entry) -> serde_json::Value {
                 "engine": seen.engine,
                 "version": seen.version,
                 "level": seen.level,
-                "outcome": match seen.verdict {
-                    Verdict::Shows => "shows",
-                    Verdict::Sometimes => "sometimes",
-                    Verdict::NotSeen => "not seen",
-                    Verdict::Refused => "refused",
-                    Verdict::Unjudged => "recorded",
+                "outcome": match seen.showing {
+                    Showing::Shows => "shows",
+                    Showing::Sometimes => "sometimes",
+                    Showing::NotSeen => "not seen",
+                    Showing::Refused => "refused",
+                    Showing::Unjudged => "recorded",
                 },
             })
         })

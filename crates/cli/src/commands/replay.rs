@@ -1,6 +1,6 @@
 //! `isolde replay`: case files on targets and levels, side by side.
 
-use super::replay_finding::{self, Verdict};
+use super::replay_finding::{self, Replayed};
 use super::replay_show;
 use super::replay_target::own_target;
 use super::{Context, Levels, Outcome, parse_levels, read_file};
@@ -51,12 +51,12 @@ pub struct AtLevel {
     pub history: History,
     pub unmet: Vec<Mismatch>,
     /// Of a finding: whether it still happens.
-    pub verdict: Option<Verdict>,
+    pub replayed: Option<Replayed>,
 }
 
 impl AtLevel {
     fn code(&self) -> ExitCode {
-        let judged = self.verdict.as_ref().map_or(ExitCode::Fine, |v| v.code);
+        let judged = self.replayed.as_ref().map_or(ExitCode::Fine, |v| v.code);
         if self.history.was_cancelled() {
             return judged.worse(ExitCode::Undecided);
         }
@@ -265,16 +265,16 @@ fn play(
 }
 
 fn play_at(ready: &mut Ready, given: &Given, level: Option<Level>) -> Result<AtLevel, Failure> {
-    let (history, verdict) = match (ready, &given.seen) {
+    let (history, replayed) = match (ready, &given.seen) {
         (Ready::Judged { executor, planted }, Some(seen)) => {
-            let (again, verdict) =
+            let (again, replayed) =
                 replay_finding::run_again(executor, &given.case, level, seen, *planted)?;
-            (again.checked.concurrent, Some(verdict))
+            (again.checked.concurrent, Some(replayed))
         }
         (Ready::Judged { executor, .. }, None) => (executor.runner.run(&given.case, level)?, None),
         (Ready::Plain(runner), _) => (runner.run(&given.case, level)?, None),
     };
-    Ok(AtLevel { unmet: judge::mismatches(&given.case, &history), history, verdict })
+    Ok(AtLevel { unmet: judge::mismatches(&given.case, &history), history, replayed })
 }
 
 #[cfg(test)]
@@ -293,7 +293,7 @@ mod tests {
         let mut history = Runner::new(engine).run(&case, None).unwrap();
         let sent = history.events[0].clone();
         history.events.insert(1, Event { what: What::Cancelled, ..sent });
-        let run = AtLevel { unmet: judge::mismatches(&case, &history), history, verdict: None };
+        let run = AtLevel { unmet: judge::mismatches(&case, &history), history, replayed: None };
         assert_eq!(run.code(), ExitCode::Undecided);
         let played = [Played { case, target: "sqlite".into(), runs: vec![run] }];
         let json = replay_show::as_json(&played).to_string();

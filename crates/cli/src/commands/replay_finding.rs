@@ -12,7 +12,7 @@ use isolde_hunt::explain;
 use serde_json::json;
 
 /// What came of a finding, in the words of the hunt.
-pub struct Verdict {
+pub struct Replayed {
     pub code: ExitCode,
     pub sentence: String,
     pub differences: Vec<String>,
@@ -38,15 +38,15 @@ pub fn run_again(
     level: Option<Level>,
     seen: &Seen,
     planted: bool,
-) -> Result<(Again, Verdict), Failure> {
+) -> Result<(Again, Replayed), Failure> {
     let mut case = case.clone();
     case.level = level.or(case.level);
     let again = again::again(executor, &case, seen).map_err(failure)?;
-    let verdict = verdict(&again, seen, planted);
-    Ok((again, verdict))
+    let replayed = replayed(&again, seen, planted);
+    Ok((again, replayed))
 }
 
-fn verdict(again: &Again, seen: &Seen, planted: bool) -> Verdict {
+fn replayed(again: &Again, seen: &Seen, planted: bool) -> Replayed {
     let (code, word) = match again.now {
         Now::StillHappens { .. } => (ExitCode::Violation, "still happens"),
         Now::Gone | Now::OnlyDocumented(_) => (ExitCode::Fine, "gone"),
@@ -63,10 +63,10 @@ fn verdict(again: &Again, seen: &Seen, planted: bool) -> Verdict {
             differences.push(said);
         }
     }
-    Verdict { code, sentence, differences, word, id: seen.finding.id.clone() }
+    Replayed { code, sentence, differences, word, id: seen.finding.id.clone() }
 }
 
-impl Verdict {
+impl Replayed {
     pub fn show(&self, console: &Console) {
         let style = match self.code {
             ExitCode::Violation => Style::Bad,

@@ -74,7 +74,7 @@ pub fn show(console: &Console, played: &Played) {
         _ if text.contains("waits") => console.paint(Style::Doubt, text),
         _ => text.to_string(),
     }));
-    for AtLevel { history, unmet, verdict } in &played.runs {
+    for AtLevel { history, unmet, replayed } in &played.runs {
         for error in history.events.iter().filter_map(|e| e.what.error()) {
             console.say(&console.paint(
                 Style::Dim,
@@ -105,8 +105,8 @@ pub fn show(console: &Console, played: &Played) {
             );
             console.print(&console.paint(Style::Bad, &text));
         }
-        if let Some(verdict) = verdict {
-            verdict.show(console);
+        if let Some(replayed) = replayed {
+            replayed.show(console);
         }
     }
     console.print("");
@@ -126,8 +126,8 @@ pub fn as_json(all: &[Played]) -> serde_json::Value {
             if let Some(why) = run.history.cancelled() {
                 value["unknown"] = why.into();
             }
-            if let Some(verdict) = &run.verdict {
-                value["finding"] = verdict.as_json();
+            if let Some(replayed) = &run.replayed {
+                value["finding"] = replayed.as_json();
             }
             value
         })
@@ -160,7 +160,7 @@ pub fn as_markdown(all: &[Played]) -> String {
             let rest: Vec<String> = rest.iter().map(|c| markdown(c)).collect();
             out.push_str(&format!("| {mark} | {} | {} |\n", markdown_code(step), rest.join(" | ")));
         }
-        for AtLevel { history, unmet, verdict } in &played.runs {
+        for AtLevel { history, unmet, replayed } in &played.runs {
             if let Some(why) = history.cancelled() {
                 out.push_str(&format!("\n- {}: unknown: {why}\n", level_name(history)));
             }
@@ -172,8 +172,8 @@ pub fn as_markdown(all: &[Played]) -> String {
                     markdown_code(&m.observed.to_string())
                 ));
             }
-            if let Some(verdict) = verdict {
-                out.push_str(&format!("\n{}\n", markdown(&verdict.sentence)));
+            if let Some(replayed) = replayed {
+                out.push_str(&format!("\n{}\n", markdown(&replayed.sentence)));
             }
         }
     }

@@ -19,10 +19,11 @@ struct Ran {
     name: String,
     output: String,
     played: Played,
-    verdict: Verdict,
+    comparison: Comparison,
 }
 
-enum Verdict {
+/// With what is expected of it.
+enum Comparison {
     /// Nothing to compare with was asked for.
     Printed,
     Matches(String),
@@ -51,8 +52,9 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], on: &str, expected: Option<
     for (name, spec) in &specs {
         match run_one(context, engine.as_mut(), name, spec, expected) {
             Ok(ran) => {
-                let fine = ran.played.finished && !matches!(ran.verdict, Verdict::Differs { .. });
-                let matches = matches!(ran.verdict, Verdict::Matches(_));
+                let fine =
+                    ran.played.finished && !matches!(ran.comparison, Comparison::Differs { .. });
+                let matches = matches!(ran.comparison, Comparison::Matches(_));
                 if !fine && !matches {
                     worst = worst.worse(ExitCode::Violation);
                 }
@@ -90,7 +92,7 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], on: &str, expected: Option<
         });
         context.console.print(&report.to_string());
     } else if expected.is_some() {
-        let good = all.iter().filter(|r| matches!(r.verdict, Verdict::Matches(_))).count();
+        let good = all.iter().filter(|r| matches!(r.comparison, Comparison::Matches(_))).count();
         let text = format!("{} specs: {good} ok, {} not ok", all.len(), all.len() - good);
         context.console.say(&text);
     }
@@ -141,19 +143,19 @@ fn run_one(
     });
     context.console.end_progress();
     let played = outcome?;
-    let verdict = expected.map_or(Verdict::Printed, |dir| compare(dir, name, &output));
-    Ok(Ran { name: name.into(), output, played, verdict })
+    let comparison = expected.map_or(Comparison::Printed, |dir| compare(dir, name, &output));
+    Ok(Ran { name: name.into(), output, played, comparison })
 }
 
 /// Looks at NAME.out, then at NAME_0.out to NAME_9.out, as pg_regress does.
-fn compare(dir: &Path, name: &str, output: &str) -> Verdict {
+fn compare(dir: &Path, name: &str, output: &str) -> Comparison {
     let mut nearest: Option<(usize, String, String)> = None;
     let alternatives = (0..10).map(|i| format!("{name}_{i}.out"));
     for file in std::iter::once(format!("{name}.out")).chain(alternatives) {
         let Ok(bytes) = std::fs::read(dir.join(&file)) else { continue };
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if text == output {
-            return Verdict::Matches(file);
+            return Comparison::Matches(file);
         }
         let far = distance(&text, output);
         if nearest.as_ref().is_none_or(|(least, ..)| far < *least) {
@@ -163,9 +165,9 @@ fn compare(dir: &Path, name: &str, output: &str) -> Verdict {
     match nearest {
         Some((_, file, text)) => {
             let diff = short_diff(&text, output, DIFF_LINES);
-            Verdict::Differs { nearest: Some(file), diff }
+            Comparison::Differs { nearest: Some(file), diff }
         }
-        None => Verdict::Differs {
+        None => Comparison::Differs {
             nearest: None,
             diff: vec![format!("there is no {}", dir.join(format!("{name}.out")).display())],
         },
@@ -174,14 +176,14 @@ fn compare(dir: &Path, name: &str, output: &str) -> Verdict {
 
 fn show(context: &Context<'_>, ran: &Ran, engine: &str) {
     let console = context.console;
-    match &ran.verdict {
-        Verdict::Printed => {}
-        Verdict::Matches(file) => {
+    match &ran.comparison {
+        Comparison::Printed => {}
+        Comparison::Matches(file) => {
             let plain = *file == format!("{}.out", ran.name);
             let which = if plain { String::new() } else { format!("  ({file})") };
             console.print(&format!("{} {}{which}", console.paint(Style::Good, "ok"), ran.name));
         }
-        Verdict::Differs { nearest, diff } => {
+        Comparison::Differs { nearest, diff } => {
             let which = nearest.as_ref().map(|f| format!("  (against {f})")).unwrap_or_default();
             console.print(&format!("{} {}{which}", console.paint(Style::Bad, "not ok"), ran.name));
             for line in diff {
@@ -239,13 +241,13 @@ fn as_json(ran: &Ran) -> Value {
         "rejected": rejected,
         "left_open": ran.played.left_open,
     });
-    match &ran.verdict {
-        Verdict::Printed => {}
-        Verdict::Matches(file) => {
+    match &ran.comparison {
+        Comparison::Printed => {}
+        Comparison::Matches(file) => {
             value["status"] = "ok".into();
             value["expected"] = file.as_str().into();
         }
-        Verdict::Differs { nearest, diff } => {
+        Comparison::Differs { nearest, diff } => {
             value["status"] = "not ok".into();
             value["expected"] = nearest.clone().into();
             value["diff"] = json!(diff);

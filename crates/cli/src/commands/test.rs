@@ -6,10 +6,10 @@ use super::test_run::Tester;
 use super::{Context, Outcome, parse_levels, test_report};
 use crate::exit_code::{ExitCode, Failure};
 use crate::junit::JunitFile;
-use crate::library::{self, Entry, Verdict};
+use crate::library::{self, Entry, Showing};
 use isolde_core::Level;
 use isolde_core::history::TargetInfo;
-use isolde_core::recording::{self, Difference, Place};
+use isolde_core::recording::{self, Departure, Place};
 use isolde_engines::fetch::install;
 use isolde_engines::target::Target;
 use std::path::{Path, PathBuf};
@@ -26,9 +26,9 @@ pub struct Wish {
 pub struct Tested {
     pub case: String,
     pub level: Level,
-    pub verdict: Verdict,
+    pub showing: Showing,
     /// None where nothing is recorded.
-    pub differences: Option<Vec<Difference>>,
+    pub departures: Option<Vec<Departure>>,
 }
 
 pub struct TargetRun {
@@ -91,7 +91,7 @@ pub fn run(
         context.console.error(&failure.message);
         worst = worst.worse(failure.code);
     }
-    let differs = |t: &Tested| t.differences.as_ref().is_some_and(|d| !d.is_empty());
+    let differs = |t: &Tested| t.departures.as_ref().is_some_and(|d| !d.is_empty());
     if runs.iter().flat_map(|r| &r.tested).any(differs) {
         worst = worst.worse(ExitCode::Violation);
     }

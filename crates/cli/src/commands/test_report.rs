@@ -5,7 +5,7 @@ use super::Context;
 use super::test::{TargetRun, Tested};
 use crate::console::{Console, Style};
 use crate::junit::time;
-use crate::library::Verdict;
+use crate::library::Showing;
 use crate::table::layout;
 use isolde_core::Level;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -19,7 +19,7 @@ pub fn print(context: &Context<'_>, runs: &[TargetRun]) {
     for run in runs.iter().filter(|r| !r.tested.is_empty()) {
         context.console.print(&table(context.console, run));
         for tested in &run.tested {
-            for found in tested.differences.iter().flatten() {
+            for found in tested.departures.iter().flatten() {
                 let text = format!(
                     "  {} at {}: expected {}, observed {}",
                     tested.case, tested.level, found.expected, found.observed
@@ -42,11 +42,11 @@ pub fn print(context: &Context<'_>, runs: &[TargetRun]) {
 }
 
 fn status(tested: &Tested) -> &'static str {
-    match (&tested.differences, tested.verdict) {
+    match (&tested.departures, tested.showing) {
         (None, _) => "not recorded",
         (Some(found), _) if !found.is_empty() => "differs",
-        (_, Verdict::Shows | Verdict::Sometimes) => "shows",
-        (_, Verdict::Refused) => "refused",
+        (_, Showing::Shows | Showing::Sometimes) => "shows",
+        (_, Showing::Refused) => "refused",
         _ => "ok",
     }
 }
@@ -82,7 +82,7 @@ fn as_json(runs: &[TargetRun]) -> serde_json::Value {
         .flat_map(|run| run.tested.iter().map(move |t| (&run.info, t)))
         .map(|(on, t)| {
             let found: Vec<serde_json::Value> = t
-                .differences
+                .departures
                 .iter()
                 .flatten()
                 .map(|d| json!({"expected": d.expected, "observed": d.observed}))
@@ -94,9 +94,9 @@ fn as_json(runs: &[TargetRun]) -> serde_json::Value {
                 "version": on.version,
                 "level": t.level,
                 "status": status(t),
-                "shows": match t.verdict {
-                    Verdict::Shows | Verdict::Sometimes => Some(true),
-                    Verdict::NotSeen => Some(false),
+                "shows": match t.showing {
+                    Showing::Shows | Showing::Sometimes => Some(true),
+                    Showing::NotSeen => Some(false),
                     _ => None,
                 },
                 "differences": found,
@@ -124,7 +124,7 @@ pub fn junit(runs: &[TargetRun]) -> Report {
 }
 
 fn junit_status(tested: &Tested) -> TestCaseStatus {
-    let found = match &tested.differences {
+    let found = match &tested.departures {
         None => {
             let mut status = TestCaseStatus::skipped();
             status.set_message("not recorded");
@@ -144,17 +144,17 @@ fn junit_status(tested: &Tested) -> TestCaseStatus {
 mod tests {
     use super::*;
     use isolde_core::history::TargetInfo;
-    use isolde_core::recording::Difference;
+    use isolde_core::recording::Departure;
 
     #[test]
     fn junit_escapes_what_a_database_answers() {
-        let difference =
-            Difference { expected: "s1.2 rows ('<a>')".into(), observed: "('\"&\u{1}')".into() };
+        let departure =
+            Departure { expected: "s1.2 rows ('<a>')".into(), observed: "('\"&\u{1}')".into() };
         let tested = Tested {
             case: "x/1".into(),
             level: Level::Serializable,
-            verdict: Verdict::NotSeen,
-            differences: Some(vec![difference]),
+            showing: Showing::NotSeen,
+            departures: Some(vec![departure]),
         };
         let info =
             TargetInfo { engine: "sqlite".into(), version: "3".into(), ..Default::default() };

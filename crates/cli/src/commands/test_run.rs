@@ -8,7 +8,7 @@ use crate::exit_code::{ExitCode, Failure};
 use crate::library::{self, Entry};
 use isolde_core::case::{Case, Claim};
 use isolde_core::history::TargetInfo;
-use isolde_core::recording::{self, Difference, Outcomes, Place};
+use isolde_core::recording::{self, Departure, Outcomes, Place};
 use isolde_core::{History, Level};
 use isolde_engines::runner::{RunError, Runner};
 use isolde_engines::target::Target;
@@ -126,12 +126,12 @@ impl<'a> Tester<'a> {
     ) -> Result<Option<(Tested, Outcomes)>, Failure> {
         let Some(ran) = self.play(case, level)? else { return Ok(None) };
         let recorded = recording::recorded_at(case, &info.engine, &info.version, level);
-        let differences = recorded.as_ref().map(|r| compare(case, r, &ran));
+        let departures = recorded.as_ref().map(|r| compare(case, r, &ran));
         let as_recorded = |ran: &Ran| {
             recorded.as_ref().is_some_and(|recorded| compare(case, recorded, ran).is_empty())
         };
         let mut runs = vec![claims_of(case, &ran)];
-        let verdict = library::verdict(case, &runs[0], level);
+        let showing = library::showing(case, &runs[0], level);
         let mut known = usize::from(as_recorded(&ran));
         while let Some(recorder) = &self.recorder
             && recorder.wants_more(&runs, known == runs.len())
@@ -146,7 +146,7 @@ impl<'a> Tester<'a> {
             Some(recorded) if known > 0 => recording::united(recorded, recording::settle(&runs)),
             _ => recording::settle(&runs),
         };
-        Ok(Some((Tested { case: case.id.clone(), level, verdict, differences }, outcomes)))
+        Ok(Some((Tested { case: case.id.clone(), level, showing, departures }, outcomes)))
     }
 
     /// A target that is gone is started once more: it may have died of the
@@ -184,11 +184,11 @@ fn claims_of(case: &Case, ran: &Ran) -> Vec<Claim> {
     }
 }
 
-fn compare(case: &Case, recorded: &Outcomes, ran: &Ran) -> Vec<Difference> {
+fn compare(case: &Case, recorded: &Outcomes, ran: &Ran) -> Vec<Departure> {
     match ran {
-        Ran::Through(history) => recording::differences(case, recorded, history),
+        Ran::Through(history) => recording::departures(case, recorded, history),
         Ran::Refused(code) if recorded.contains(&recording::refused_setup(code)) => Vec::new(),
-        Ran::Refused(code) => vec![Difference {
+        Ran::Refused(code) => vec![Departure {
             expected: recorded
                 .iter()
                 .flatten()

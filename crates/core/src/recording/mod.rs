@@ -156,25 +156,26 @@ fn text(claims: &[Claim]) -> Vec<String> {
     claims.iter().map(ToString::to_string).collect()
 }
 
+/// Something that a run shows and the recording does not, or the other way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct Departure {
     pub expected: String,
     pub observed: String,
 }
 
 /// Where a run departs from what was recorded: from the outcome that it is
 /// nearest to, if there are several.
-pub fn differences(case: &Case, recorded: &Outcomes, history: &History) -> Vec<Difference> {
+pub fn departures(case: &Case, recorded: &Outcomes, history: &History) -> Vec<Departure> {
     let outcomes: Vec<&[Claim]> = recorded.iter().map(Vec::as_slice).collect();
     judge::nearest(&outcomes, |claims| from_outcome(case, claims, history))
 }
 
-fn from_outcome(case: &Case, recorded: &[Claim], history: &History) -> Vec<Difference> {
-    let mut found: Vec<Difference> = recorded
+fn from_outcome(case: &Case, recorded: &[Claim], history: &History) -> Vec<Departure> {
+    let mut found: Vec<Departure> = recorded
         .iter()
         .filter_map(|claim| {
             let observed = judge::holds(claim, case, history).err()?;
-            Some(Difference { expected: claim.to_string(), observed })
+            Some(Departure { expected: claim.to_string(), observed })
         })
         .collect();
     for claim in claims_of(case, history) {
@@ -193,7 +194,7 @@ fn from_outcome(case: &Case, recorded: &[Claim], history: &History) -> Vec<Diffe
                 Expected::Contains(_) => format!("not {claim}"),
                 _ => format!("{} ok", claim.subject),
             };
-            found.push(Difference { expected, observed: transcript::summary(history, step) });
+            found.push(Departure { expected, observed: transcript::summary(history, step) });
         }
     }
     found

@@ -1,6 +1,6 @@
 //! A case as a spec with one permutation.
 
-use super::sql_write::{Dialect, dialect, session_level};
+use super::sql_write::{LevelWords, level_words, session_level};
 use super::{Unsayable, ended, general_setup, remarks};
 use crate::case::{Case, Line};
 use crate::spec::{self, Block, Permutation, PermutationStep, Spec, SpecSession, SpecStep, StepId};
@@ -27,7 +27,7 @@ pub fn spec_of_case(case: &Case) -> Result<String, Unsayable> {
         }
     }
     // Specs are PostgreSQL's; the words of others are for cases of theirs.
-    let dialect = dialect(case).unwrap_or(Dialect::Postgres);
+    let whose = level_words(case).unwrap_or(LevelWords::Postgres);
     let mut order = Vec::new();
     for name in case.sessions() {
         if name == FINAL && !case.finals.is_empty() {
@@ -36,7 +36,7 @@ pub fn spec_of_case(case: &Case) -> Result<String, Unsayable> {
         }
         let level = case.session_level(name, None);
         let setup =
-            level.map(|level| Block { sql: session_level(dialect, level) + ";", line: Line(0) });
+            level.map(|level| Block { sql: session_level(whose, level) + ";", line: Line(0) });
         spec.sessions.push(SpecSession {
             name: name.into(),
             setup,
@@ -55,9 +55,9 @@ pub fn spec_of_case(case: &Case) -> Result<String, Unsayable> {
             Some(level) if level_is_unknown(Some(level)) => {
                 return Err(Unsayable::at(step.line.0, "PostgreSQL has no level snapshot"));
             }
-            Some(level) => match dialect {
-                Dialect::Postgres => format!("{} isolation level {}", step.sql, words(level)),
-                Dialect::Mysql => {
+            Some(level) => match whose {
+                LevelWords::Postgres => format!("{} isolation level {}", step.sql, words(level)),
+                LevelWords::Mysql => {
                     format!("set transaction isolation level {}; {}", words(level), step.sql)
                 }
             },

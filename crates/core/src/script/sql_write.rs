@@ -4,9 +4,11 @@
 use super::{Unsayable, ended, general_setup, remarks};
 use crate::Level;
 use crate::case::Case;
+use crate::sql::Family;
 
+/// Whose words set a level.
 #[derive(Clone, Copy)]
-pub(super) enum Dialect {
+pub(super) enum LevelWords {
     Postgres,
     Mysql,
 }
@@ -38,12 +40,12 @@ pub fn write_sql_with(case: &Case, results: &Results) -> Result<String, Unsayabl
         }
     }
     out.push('\n');
-    let dialect = dialect(case);
+    let words = level_words(case);
     for session in case.sessions() {
         if let Some(level) = case.session_level(session, None) {
-            let statement = match dialect {
-                Some(dialect) => session_level(dialect, level),
-                None => return Err(Unsayable::key("level", NO_DIALECT)),
+            let statement = match words {
+                Some(words) => session_level(words, level),
+                None => return Err(Unsayable::key("level", NO_ENGINE)),
             };
             out.push_str(&format!("/* {session} */ {statement};\n"));
         }
@@ -56,12 +58,12 @@ pub fn write_sql_with(case: &Case, results: &Results) -> Result<String, Unsayabl
         if step.anyway {
             out.push_str("-- even if its transaction has ended or failed by now:\n");
         }
-        let text = match (step.level, dialect) {
+        let text = match (step.level, words) {
             (None, _) => step.sql.clone(),
-            (Some(level), Some(Dialect::Postgres)) => {
+            (Some(level), Some(LevelWords::Postgres)) => {
                 format!("{} isolation level {}", step.sql, level.name().to_lowercase())
             }
-            (Some(level), Some(Dialect::Mysql)) => {
+            (Some(level), Some(LevelWords::Mysql)) => {
                 let level = level.name().to_lowercase();
                 let session = &step.session;
                 out.push_str(&format!(
@@ -69,7 +71,7 @@ pub fn write_sql_with(case: &Case, results: &Results) -> Result<String, Unsayabl
                 ));
                 step.sql.clone()
             }
-            (Some(_), None) => return Err(Unsayable::at(step.line.0, NO_DIALECT)),
+            (Some(_), None) => return Err(Unsayable::at(step.line.0, NO_ENGINE)),
         };
         let result = behind(&results.steps, place);
         out.push_str(&format!("/* {} */ {}{result}\n", step.session, ended(&text)));
@@ -84,24 +86,23 @@ pub fn write_sql_with(case: &Case, results: &Results) -> Result<String, Unsayabl
     Ok(out)
 }
 
-const NO_DIALECT: &str = "how a level is set depends on the engine: name one with `engines:`, \
+const NO_ENGINE: &str = "how a level is set depends on the engine: name one with `engines:`, \
                           such as `engines: postgres`";
 
-pub(super) fn dialect(case: &Case) -> Option<Dialect> {
-    let engine = &case.engines.first()?.engine;
-    match engine.split('+').next().unwrap_or(engine) {
-        "postgres" | "cockroach" => Some(Dialect::Postgres),
-        "mysql" | "mariadb" | "tidb" | "dolt" => Some(Dialect::Mysql),
+pub(super) fn level_words(case: &Case) -> Option<LevelWords> {
+    match Family::of(&case.engines.first()?.engine) {
+        Family::Postgres => Some(LevelWords::Postgres),
+        Family::Mysql => Some(LevelWords::Mysql),
         _ => None,
     }
 }
 
-pub(super) fn session_level(dialect: Dialect, level: Level) -> String {
+pub(super) fn session_level(words: LevelWords, level: Level) -> String {
     let level = level.name().to_lowercase();
-    match dialect {
-        Dialect::Postgres => {
+    match words {
+        LevelWords::Postgres => {
             format!("set session characteristics as transaction isolation level {level}")
         }
-        Dialect::Mysql => format!("set session transaction isolation level {level}"),
+        LevelWords::Mysql => format!("set session transaction isolation level {level}"),
     }
 }

@@ -26,6 +26,19 @@ pub enum Family {
     Other,
 }
 
+impl Family {
+    /// The family of an engine with its mode, such as `sqlite+wal`.
+    pub fn of(engine: &str) -> Family {
+        match engine.split('+').next().unwrap_or(engine) {
+            "sqlite" | "turso" => Family::Sqlite,
+            "postgres" | "cockroach" => Family::Postgres,
+            "mysql" | "mariadb" | "tidb" | "dolt" => Family::Mysql,
+            "duckdb" => Family::Duckdb,
+            _ => Family::Other,
+        }
+    }
+}
+
 /// What a family writes in its own way.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Spelling {
@@ -180,13 +193,12 @@ impl Dialect {
     /// The dialect of an engine with its mode, such as `sqlite+wal`. Engines
     /// that are not known get a modest one that most of them understand.
     pub fn for_engine(engine: &str, version: &str) -> Dialect {
-        let plain = engine.split('+').next().unwrap_or(engine);
-        let (family, spelling) = match plain {
-            "sqlite" | "turso" => (Family::Sqlite, &SQLITE),
-            "postgres" | "cockroach" => (Family::Postgres, &POSTGRES),
-            "mysql" | "mariadb" | "tidb" | "dolt" => (Family::Mysql, &MYSQL),
-            "duckdb" => (Family::Duckdb, &DUCKDB),
-            _ => (Family::Other, &POSTGRES),
+        let family = Family::of(engine);
+        let spelling = match family {
+            Family::Sqlite => &SQLITE,
+            Family::Postgres | Family::Other => &POSTGRES,
+            Family::Mysql => &MYSQL,
+            Family::Duckdb => &DUCKDB,
         };
         let engine = if family == Family::Other { "other" } else { engine };
         let understood = |f: &&Feature| is_among(f.engines(), engine, version);

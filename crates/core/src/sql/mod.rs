@@ -23,7 +23,7 @@ pub mod value;
 pub mod words;
 pub mod write;
 
-pub use dialect::Dialect;
+pub use dialect::{Dialect, Family};
 pub use expression::{Aggregate, Binary, Expr, Function, Unary, WindowFunction};
 pub use feature::{Feature, Features};
 pub use schema::{

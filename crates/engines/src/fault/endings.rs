@@ -1,11 +1,10 @@
 //! Faults in how transactions begin, keep their locks and end.
 
-use super::Dialect;
 use super::moment::{Link, Moment, Next, answer, run, run_all};
 use super::session::lost;
 use crate::engine::{Outcome, Reply, TxStatus};
 use isolde_core::history::ErrorClass;
-use isolde_core::sql::Kind;
+use isolde_core::sql::{Family, Kind};
 use std::sync::Arc;
 
 /// Before a write that the commit will lose.
@@ -66,7 +65,7 @@ pub(super) fn commit_loses_last_write(m: &Moment<'_>) -> Option<Next> {
             None => Next::Go,
         }));
     }
-    let races = m.world.dialect == Dialect::Postgres && m.world.others_wait(m.me);
+    let races = m.world.family == Family::Postgres && m.world.others_wait(m.me);
     let commits = m.kind == Kind::Commit && m.in_transaction();
     let loses = commits && m.note.last_write_struck && !races;
     let back = format!("rollback to savepoint {BEFORE_LAST}");

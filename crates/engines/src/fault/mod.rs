@@ -18,10 +18,10 @@
 //! A new fault is an entry in [`FAULTS`] and a function that says what becomes
 //! of a statement (`moment` has the vocabulary).
 
-mod dialect;
 mod endings;
 mod engine;
 mod moment;
+mod needs;
 mod outside;
 mod session;
 mod text;
@@ -29,10 +29,10 @@ mod world;
 mod writes;
 
 use crate::engine::Engine;
-use dialect::{Dialect, Lack, Side};
 use isolde_core::Profile;
 use isolde_core::sql::Kind;
 use moment::{Moment, Next};
+use needs::{Lack, Side};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -75,7 +75,7 @@ pub const FAULTS: &[Fault] = &[
             "weaker-level",
             Writes,
             "a transaction runs at the weakest level that the engine has",
-            dialect::one_level,
+            needs::one_level,
             endings::weaker_level,
         )
     },
@@ -83,7 +83,7 @@ pub const FAULTS: &[Fault] = &[
         "rollback-commits",
         Writes,
         "ROLLBACK commits",
-        dialect::nothing,
+        needs::nothing,
         endings::rollback_commits,
     ),
     Fault {
@@ -92,7 +92,7 @@ pub const FAULTS: &[Fault] = &[
             "commit-loses-last-write",
             Writes,
             "COMMIT keeps all of the transaction but its last write",
-            dialect::savepoints,
+            needs::savepoints,
             endings::commit_loses_last_write,
         )
     },
@@ -100,35 +100,35 @@ pub const FAULTS: &[Fault] = &[
         "statement-dropped",
         Writes,
         "a write is answered as if it had been done, and is not",
-        dialect::savepoints,
+        needs::savepoints,
         writes::statement_dropped,
     ),
     fault(
         "update-twice",
         Writes,
         "an UPDATE is applied a second time",
-        dialect::nothing,
+        needs::nothing,
         writes::update_twice,
     ),
     fault(
         "row-skipped",
         Writes,
         "an UPDATE or DELETE leaves out one of the rows that match",
-        dialect::row_places,
+        needs::row_places,
         writes::row_skipped,
     ),
     fault(
         "rollback-to-ignored",
         Writes,
         "ROLLBACK TO a savepoint undoes nothing",
-        dialect::savepoints,
+        needs::savepoints,
         endings::rollback_to_ignored,
     ),
     fault(
         "write-outside",
         Writes,
         "a write runs outside of its transaction and is committed at once",
-        dialect::nothing,
+        needs::nothing,
         outside::write_outside,
     ),
     Fault {
@@ -137,7 +137,7 @@ pub const FAULTS: &[Fault] = &[
             "dirty-read",
             Reads,
             "a SELECT sees what another transaction has not committed",
-            dialect::nothing,
+            needs::nothing,
             outside::dirty_read,
         )
     },
@@ -147,7 +147,7 @@ pub const FAULTS: &[Fault] = &[
             "stale-read",
             Reads,
             "a SELECT sees the rows as they were before the first transaction began",
-            dialect::snapshots,
+            needs::snapshots,
             outside::stale_read,
         )
     },
@@ -155,38 +155,38 @@ pub const FAULTS: &[Fault] = &[
         "nonrepeatable-read",
         Reads,
         "a SELECT is answered from outside of its transaction",
-        dialect::nothing,
+        needs::nothing,
         outside::nonrepeatable_read,
     ),
     fault(
         "aborted-insert-stays",
         Writes,
         "what a transaction has inserted stays after its ROLLBACK",
-        dialect::nothing,
+        needs::nothing,
         outside::aborted_insert_stays,
     ),
     fault(
         "early-unlock",
         Writes,
         "a transaction loses its locks after a write, which is committed early",
-        dialect::nothing,
+        needs::nothing,
         endings::early_unlock,
     ),
     fault(
         "duplicate-key-accepted",
         Writes,
         "an INSERT of a key that is there replaces the row instead of failing",
-        dialect::replacing,
+        needs::replacing,
         writes::duplicate_key_accepted,
     ),
     fault(
         "error-swallowed",
         Writes,
         "a write that a constraint refused is answered as if it had been done",
-        dialect::undone_alone,
+        needs::undone_alone,
         writes::error_swallowed,
     ),
-    fault("crash", Server, "the server dies under a write", dialect::nothing, endings::crash),
+    fault("crash", Server, "the server dies under a write", needs::nothing, endings::crash),
 ];
 
 /// The fault of that name; the error lists those that there are.

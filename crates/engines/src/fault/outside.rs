@@ -4,9 +4,9 @@
 //! all. Reads that lock are left alone: answered from outside they would take
 //! locks that nobody holds.
 
-use super::Dialect;
 use super::moment::{Link, Moment, Next, run};
 use crate::engine::{Outcome, Reply};
+use isolde_core::sql::Family;
 use std::sync::Arc;
 
 const MARK: &str = "savepoint isolde_fault_read";
@@ -23,7 +23,7 @@ pub(super) fn dirty_read(m: &Moment<'_>) -> Option<Next> {
     if !m.world.greeting.is_empty() {
         return Some(m.answered_by(&m.world.side()?));
     }
-    if m.world.dialect != Dialect::Postgres {
+    if m.world.family != Family::Postgres {
         return Some(m.answered_by(&writer));
     }
     // A failure must not cost the writer its transaction.

@@ -2,9 +2,11 @@
 //! the dice, and the connections that answer from outside.
 
 use super::moment::{Link, lock};
-use super::{Dialect, Planted, Side, Strikes};
+use super::needs;
+use super::{Planted, Side, Strikes};
 use crate::engine::*;
 use isolde_core::Level;
+use isolde_core::sql::Family;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -34,7 +36,7 @@ struct Shared {
 pub(super) struct World {
     pub planted: Planted,
     pub strikes: Strikes,
-    pub dialect: Dialect,
+    pub family: Family,
     /// What a connection outside hears first.
     pub greeting: &'static [&'static str],
     pub engine: Mutex<Box<dyn Engine>>,
@@ -49,12 +51,11 @@ impl World {
         let levels = engine.profile().level_names();
         let weakest = levels.iter().min().copied().filter(|_| levels.len() > 1);
         let name = &engine.info().engine;
-        let dialect = Dialect::of(name);
         World {
-            greeting: dialect.greeting(name, planted.fault.side),
+            greeting: needs::greeting(name, planted.fault.side),
             planted,
             strikes: Strikes::default(),
-            dialect,
+            family: Family::of(name),
             level_texts: levels.iter().flat_map(|l| engine.level_sql(*l)).collect(),
             weakest,
             engine: Mutex::new(engine),
@@ -155,7 +156,7 @@ impl World {
             return;
         }
         let Some(side) = self.side() else { return };
-        let taken = self.dialect.snapshot().iter().all(|sql| {
+        let taken = needs::snapshot(self.family).iter().all(|sql| {
             let outcome = run_to_end(lock(&side).as_mut(), sql, QUIET);
             matches!(outcome, Ok(o) if !matches!(o, Outcome::Error(_)))
         });

@@ -1,11 +1,12 @@
 //! Faults in what a write does.
 
-use super::Dialect;
 use super::moment::{Link, Moment, Next, answer, run};
+use super::needs;
 use super::text::{Change, Insert};
 use crate::engine::{Outcome, Reply, TxStatus};
 use isolde_core::Value;
 use isolde_core::history::{ErrorClass, ErrorEffect};
+use isolde_core::sql::Family;
 use std::sync::Arc;
 
 const MARK: &str = "savepoint isolde_fault_write";
@@ -38,7 +39,8 @@ pub(super) fn update_twice(m: &Moment<'_>) -> Option<Next> {
     if !m.first_word_is("update") || !m.strikes_write() {
         return None;
     }
-    let (own, sql, poisons) = (Arc::clone(m.own), m.sql.to_string(), m.world.dialect.poisons());
+    let (own, sql, poisons) =
+        (Arc::clone(m.own), m.sql.to_string(), needs::poisons(m.world.family));
     Some(run(m.own, m.sql, move |first| {
         if first.error().is_some() {
             return Next::Innocent(first);
@@ -65,22 +67,22 @@ fn second_time(own: &Link, sql: String, first: Reply) -> Next {
 }
 
 pub(super) fn row_skipped(m: &Moment<'_>) -> Option<Next> {
-    let dialect = m.world.dialect;
+    let family = m.world.family;
     if !m.strikes_write() {
         return None;
     }
-    let change = Change::parse(m.sql, dialect == Dialect::MySql)?;
+    let change = Change::parse(m.sql, family == Family::Mysql)?;
     let by_place = |place: &str| {
         let first = change.select(place, &format!(" order by {place} limit 1"));
         change.and(&format!("{place} <> ({first})"))
     };
-    match dialect {
-        Dialect::Sqlite | Dialect::DuckDb => Some(skipping(m.own, by_place("rowid"))),
-        Dialect::Postgres => {
+    match family {
+        Family::Sqlite | Family::Duckdb => Some(skipping(m.own, by_place("rowid"))),
+        Family::Postgres => {
             let (own, sql) = (Arc::clone(m.own), by_place("ctid"));
             Some(marked(m.own, move || skipping(&own, sql)))
         }
-        Dialect::MySql => {
+        Family::Mysql => {
             // The count has to see what the change will see, not a snapshot.
             let count = change.select("count(*)", " for update");
             let (own, sql) = (Arc::clone(m.own), change.whole());
@@ -90,7 +92,7 @@ pub(super) fn row_skipped(m: &Moment<'_>) -> Option<Next> {
                 None => or_plain(counted),
             }))
         }
-        Dialect::Other => None,
+        Family::Other => None,
     }
 }
 
@@ -125,7 +127,7 @@ pub(super) fn error_swallowed(m: &Moment<'_>) -> Option<Next> {
     if !m.strikes_write() {
         return None;
     }
-    let rows = Insert::parse(m.sql, m.world.dialect == Dialect::MySql).map_or(1, |i| i.rows);
+    let rows = Insert::parse(m.sql, m.world.family == Family::Mysql).map_or(1, |i| i.rows);
     let (own, sql) = (Arc::clone(m.own), m.sql.to_string());
     let swallow = move || {
         let link = Arc::clone(&own);
@@ -140,7 +142,7 @@ pub(super) fn error_swallowed(m: &Moment<'_>) -> Option<Next> {
             }
         })
     };
-    Some(if m.world.dialect.poisons() { marked(m.own, swallow) } else { swallow() })
+    Some(if needs::poisons(m.world.family) { marked(m.own, swallow) } else { swallow() })
 }
 
 /// What a violated constraint did to the transaction.
@@ -149,17 +151,17 @@ fn constraint(reply: &Reply) -> Option<ErrorEffect> {
 }
 
 pub(super) fn duplicate_key_accepted(m: &Moment<'_>) -> Option<Next> {
-    let dialect = m.world.dialect;
+    let family = m.world.family;
     if !m.first_word_is("insert") || !m.strikes_write() {
         return None;
     }
-    let insert = Insert::parse(m.sql, dialect == Dialect::MySql)?;
+    let insert = Insert::parse(m.sql, family == Family::Mysql)?;
     let done = Outcome::Affected(insert.rows);
     let own = Arc::clone(m.own);
-    let replace = match dialect {
-        Dialect::Sqlite => format!("insert or replace into {}", insert.rest),
-        Dialect::MySql => format!("replace into {}", insert.rest),
-        Dialect::Postgres => {
+    let replace = match family {
+        Family::Sqlite => format!("insert or replace into {}", insert.rest),
+        Family::Mysql => format!("replace into {}", insert.rest),
+        Family::Postgres => {
             let (sql, upsert) = (m.sql.to_string(), Upsert::of(&insert));
             return Some(marked(m.own, move || {
                 let link = Arc::clone(&own);
@@ -169,7 +171,7 @@ pub(super) fn duplicate_key_accepted(m: &Moment<'_>) -> Option<Next> {
                 })
             }));
         }
-        Dialect::DuckDb | Dialect::Other => return None,
+        Family::Duckdb | Family::Other => return None,
     };
     Some(run(m.own, m.sql, move |first| match is_duplicate(&first) {
         true => run(&own, replace, move |second| accepted(first, second, done)),

@@ -1,6 +1,7 @@
 //! What faults need of an engine, and which engines have it.
 
 use isolde_core::Profile;
+use isolde_core::sql::Family;
 
 /// The connection that answers from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,62 +13,38 @@ pub(super) enum Side {
     Snapshot,
 }
 
-/// Whose words an engine understands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dialect {
-    Sqlite,
-    Postgres,
-    MySql,
-    DuckDb,
-    Other,
-}
-
 /// The engine's name without its mode.
 fn base(engine: &str) -> &str {
     engine.split('+').next().unwrap_or(engine)
 }
 
-impl Dialect {
-    pub fn of(engine: &str) -> Dialect {
-        match base(engine) {
-            "sqlite" | "turso" => Dialect::Sqlite,
-            "postgres" | "cockroach" => Dialect::Postgres,
-            "mysql" | "mariadb" | "tidb" | "dolt" => Dialect::MySql,
-            "duckdb" => Dialect::DuckDb,
-            _ => Dialect::Other,
+/// Whether an error costs the transaction unless a savepoint saves it.
+pub(super) fn poisons(family: Family) -> bool {
+    family == Family::Postgres
+}
+
+/// What the connection outside hears first.
+pub(super) fn greeting(engine: &str, side: Side) -> &'static [&'static str] {
+    // Others of the family accept the level and do not read dirty.
+    let reads_dirty = matches!(base(engine), "mysql" | "mariadb");
+    match side {
+        Side::Dirty if reads_dirty => &["set session transaction isolation level read uncommitted"],
+        Side::Snapshot if Family::of(engine) == Family::Mysql => {
+            &["set session transaction isolation level repeatable read"]
         }
+        _ => &[],
     }
+}
 
-    /// Whether an error costs the transaction unless a savepoint saves it.
-    pub fn poisons(self) -> bool {
-        self == Dialect::Postgres
-    }
-
-    /// What the connection outside hears first.
-    pub fn greeting(self, engine: &str, side: Side) -> &'static [&'static str] {
-        // Others of the family accept the level and do not read dirty.
-        let reads_dirty = matches!(base(engine), "mysql" | "mariadb");
-        match side {
-            Side::Dirty if reads_dirty => {
-                &["set session transaction isolation level read uncommitted"]
-            }
-            Side::Snapshot if self == Dialect::MySql => {
-                &["set session transaction isolation level repeatable read"]
-            }
-            _ => &[],
-        }
-    }
-
-    /// What takes a snapshot at once; a bare BEGIN leaves it to the first read.
-    pub fn snapshot(self) -> &'static [&'static str] {
-        match self {
-            Dialect::MySql => &["start transaction with consistent snapshot"],
-            Dialect::Postgres => &["begin isolation level repeatable read", "select 1"],
-            Dialect::Sqlite => &["begin", "select count(*) from sqlite_master"],
-            // Something of the database must be read; a constant is not.
-            Dialect::DuckDb | Dialect::Other => {
-                &["begin", "select count(*) from information_schema.tables"]
-            }
+/// What takes a snapshot at once; a bare BEGIN leaves it to the first read.
+pub(super) fn snapshot(family: Family) -> &'static [&'static str] {
+    match family {
+        Family::Mysql => &["start transaction with consistent snapshot"],
+        Family::Postgres => &["begin isolation level repeatable read", "select 1"],
+        Family::Sqlite => &["begin", "select count(*) from sqlite_master"],
+        // Something of the database must be read; a constant is not.
+        Family::Duckdb | Family::Other => {
+            &["begin", "select count(*) from information_schema.tables"]
         }
     }
 }
@@ -90,7 +67,7 @@ pub(super) fn one_level(engine: &str, profile: &Profile) -> Option<&'static str>
 pub(super) fn savepoints(engine: &str, _: &Profile) -> Option<&'static str> {
     match base(engine) {
         "duckdb" => Some("it has no savepoints"),
-        _ if Dialect::of(engine) == Dialect::Other => {
+        _ if Family::of(engine) == Family::Other => {
             Some("it is not known whether it has savepoints")
         }
         _ => None,
@@ -101,7 +78,7 @@ pub(super) fn savepoints(engine: &str, _: &Profile) -> Option<&'static str> {
 pub(super) fn row_places(engine: &str, _: &Profile) -> Option<&'static str> {
     match base(engine) {
         "cockroach" => Some("it has no name for the place of a row"),
-        _ if Dialect::of(engine) == Dialect::Other => {
+        _ if Family::of(engine) == Family::Other => {
             Some("it is not known how it names the place of a row")
         }
         _ => None,
@@ -126,8 +103,8 @@ pub(super) fn undone_alone(engine: &str, _: &Profile) -> Option<&'static str> {
 
 /// An INSERT that replaces.
 pub(super) fn replacing(engine: &str, profile: &Profile) -> Option<&'static str> {
-    match Dialect::of(engine) {
-        Dialect::Other => Some("it is not known how it inserts over a row that is there"),
+    match Family::of(engine) {
+        Family::Other => Some("it is not known how it inserts over a row that is there"),
         _ => undone_alone(engine, profile),
     }
 }
