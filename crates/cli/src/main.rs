@@ -12,7 +12,6 @@ mod interrupt;
 mod junit;
 mod known_bugs;
 mod library;
-mod page;
 mod scenarios;
 mod table;
 mod visible;

@@ -4,6 +4,7 @@
 
 use isolde_core::case::{self, ParseError, text_of};
 use isolde_core::script::{read_mtr, read_replbug};
+use isolde_core::sql::dialect::Family;
 use isolde_core::{spec, sql};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -146,12 +147,35 @@ fn has_a_place(error: &ParseError, lines: usize) {
     assert!(error.to_string().ends_with('^'));
 }
 
+const FAMILIES: [Family; 5] =
+    [Family::Sqlite, Family::Postgres, Family::Mysql, Family::Duckdb, Family::Other];
+
+/// What is read from damaged text is written down as a text that means the
+/// same: it is read again to what it was.
+fn has_a_text_of_its_own(text: &str, family: Family) {
+    let engine = match family {
+        Family::Sqlite => "sqlite",
+        Family::Postgres => "postgres",
+        Family::Mysql => "mysql",
+        Family::Duckdb => "duckdb",
+        Family::Other => "another",
+    };
+    let dialect = sql::Dialect::for_engine(engine, "9");
+    if let Some(read) = sql::read::statement(text, family) {
+        let written = read.render(&dialect);
+        let again = sql::read::statement(&written, family);
+        let again = again.unwrap_or_else(|| panic!("{text}\nis written as\n{written}"));
+        assert_eq!(again.render(&dialect), written, "{text}");
+    }
+}
+
 proptest! {
     #![proptest_config(Config { cases: cases(), failure_persistence: None, ..Config::default() })]
 
     #[test]
     fn a_damaged_file_is_read_or_refused_at_a_place(
         file in any::<Index>(),
+        family in any::<Index>(),
         harms in prop::collection::vec(harm(), 1..5),
     ) {
         let mut bytes = file.get(&FILES).clone().into_bytes();
@@ -186,5 +210,11 @@ proptest! {
         let total: usize = split.statements.iter().map(|(_, s)| s.len()).sum();
         prop_assert!(total <= text.len());
         prop_assert!(split.statements.iter().all(|(_, s)| !s.trim().is_empty()));
+        let family = *family.get(&FAMILIES);
+        let texts = split.statements.iter().map(|(_, s)| s.as_str());
+        let _ = sql::read::schema(texts.clone(), family);
+        for text in texts {
+            has_a_text_of_its_own(text, family);
+        }
     }
 }

@@ -18,6 +18,7 @@ pub use format::format;
 pub use parse::parse;
 pub use selector::Selector;
 
+use crate::sql::dialect::Family;
 use crate::{Anomaly, Level, sql};
 use serde::{Deserialize, Serialize};
 
@@ -177,6 +178,11 @@ impl Case {
             .map(|(i, _)| i)
     }
 
+    /// In whose SQL the case is written, if all its engines are of one family.
+    pub fn family(&self) -> Family {
+        common_family(&self.engines)
+    }
+
     /// The setup for an engine: its own if there is one, else the general one.
     pub fn setup_for(&self, engine: &str, version: &str) -> Vec<&Statement> {
         let own = self.setups.iter().find(|s| s.on.iter().any(|x| x.matches(engine, version)));
@@ -211,6 +217,21 @@ impl Case {
 
     pub fn runs_on(&self, engine: &str, version: &str) -> bool {
         self.engines.is_empty() || self.engines.iter().any(|s| s.matches(engine, version))
+    }
+}
+
+fn common_family(engines: &[Selector]) -> Family {
+    let mut families = engines.iter().map(|selector| Family::of(&selector.engine));
+    match families.next() {
+        Some(first) if families.all(|family| family == first) => first,
+        _ => Family::Other,
+    }
+}
+
+impl Setup {
+    /// In whose SQL it is written, in a case of that of `whole`.
+    pub fn family(&self, whole: Family) -> Family {
+        if self.on.is_empty() { whole } else { common_family(&self.on) }
     }
 }
 

@@ -131,7 +131,8 @@ static SQLITE: Spelling = Spelling {
     drop_index_on_table: false,
     indexes_in_table: false,
     prepare: PrepareForm::As,
-    quote: '"',
+    // In double quotes it would be text where there is no such column.
+    quote: '`',
     backslash_escapes: false,
 };
 

@@ -2,15 +2,16 @@
 //! written down in each dialect, and the words of statements that nobody has
 //! parsed.
 //!
-//! The generator fills the typed statements, the renderer writes them down
-//! for a [`Dialect`]; [`words`] says of any text where statements end and
-//! what kind each is. Column names of generated schemas are unique over all
+//! The generator and [`read`] fill the typed statements, the renderer writes
+//! them down for a [`Dialect`]; [`words`] says of any text where statements
+//! end and what kind each is. Column names of generated schemas are unique over all
 //! tables, so a name needs a qualifier only where one table occurs twice.
 
 pub(crate) mod coverage;
 pub mod dialect;
 pub mod expression;
 pub mod feature;
+pub mod read;
 pub mod render;
 pub mod render_schema;
 pub mod render_select;

@@ -123,6 +123,21 @@ fn tokens(sql: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The words, strings, quoted names and single signs of a statement, without
+/// blanks and comments.
+pub fn pieces(sql: &str) -> Vec<&str> {
+    let mut rest = sql;
+    let mut found = Vec::new();
+    while let Some(piece) = next_piece(rest, false) {
+        let (text, tail) = rest.split_at(piece.len);
+        rest = tail;
+        if !text.trim().is_empty() && !text.starts_with("--") && !text.starts_with("/*") {
+            found.push(text);
+        }
+    }
+    found
+}
+
 /// The words of a statement outside of quotes, comments and parentheses, with
 /// where each begins.
 pub fn outer_words(sql: &str) -> Vec<(usize, &str)> {

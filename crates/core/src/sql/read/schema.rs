@@ -1,0 +1,153 @@
+//! The tables that a setup makes.
+
+use super::table::Made;
+use super::{Reader, parse};
+use crate::sql::dialect::Family;
+use crate::sql::render_schema::PARTS;
+use crate::sql::schema::Schema;
+use crate::sql::words::{self, Kind};
+use sqlparser::ast::{AlterTable, ObjectType, Statement};
+
+/// What is known of the tables after some statements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SchemaRead {
+    /// Only tables of which everything could be read.
+    pub schema: Schema,
+    pub unread: Vec<Unread>,
+}
+
+/// A statement that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The table that is missing because of it. None when it may be about
+    /// anything: a trigger, a view, a call.
+    pub table: Option<String>,
+    pub reason: String,
+}
+
+/// The tables that statements make, one after the other. Writes and queries
+/// among them are passed over.
+pub fn schema<'a>(statements: impl IntoIterator<Item = &'a str>, family: Family) -> SchemaRead {
+    let mut read = SchemaRead::default();
+    for text in statements {
+        read.heed(text, Reader { family });
+    }
+    read.find_parent_columns();
+    read
+}
+
+impl SchemaRead {
+    fn heed(&mut self, text: &str, reader: Reader) {
+        let words: Vec<String> =
+            words::outer_words(text).iter().map(|(_, w)| w.to_ascii_lowercase()).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match (words::kind(text), words.as_slice()) {
+            (Kind::Ddl, ["create", "table", ..] | ["create", _, "table", ..]) => {
+                self.create_table(text, reader);
+            }
+            (Kind::Ddl, ["truncate", ..]) => {}
+            (Kind::Ddl, _) => self.other_ddl(text, reader),
+            (
+                Kind::Other,
+                ["call" | "do" | "execute" | "prepare" | "import" | "load" | "attach" | "use", ..],
+            ) => self.opaque(None, "what it does to the tables is not known"),
+            (
+                Kind::Other
+                | Kind::Begin
+                | Kind::Commit
+                | Kind::Rollback
+                | Kind::Savepoint
+                | Kind::RollbackTo
+                | Kind::Release
+                | Kind::Select
+                | Kind::Write,
+                _,
+            ) => {}
+        }
+    }
+
+    /// The table is not known, or not any more.
+    fn opaque(&mut self, table: Option<String>, reason: impl Into<String>) {
+        self.schema.tables.retain(|t| Some(&t.name) != table.as_ref());
+        self.unread.push(Unread { table, reason: reason.into() });
+    }
+
+    fn create_table(&mut self, text: &str, reader: Reader) {
+        match reader.create_table(text) {
+            Ok(Made::Table(table)) => {
+                let name = table.name.clone();
+                let unread = self.unread.iter().any(|u| u.table.as_ref() == Some(&name));
+                if self.schema.table(&name).is_some() || unread {
+                    self.opaque(Some(name), "it is made twice");
+                } else {
+                    self.schema.tables.push(*table);
+                }
+            }
+            Ok(Made::Part { of, name, modulus, remainder }) => {
+                let expected = format!("{of}_{remainder}");
+                let parent = self.schema.table(&of).is_some_and(|t| t.partitioned_by.is_some());
+                if !parent || modulus != PARTS as u64 || name != expected {
+                    self.opaque(Some(of), "its parts are not those that hash partitions have");
+                }
+            }
+            Err((table, reason)) => self.opaque(table, reason),
+        }
+    }
+
+    fn other_ddl(&mut self, text: &str, reader: Reader) {
+        match parse(text, reader.family) {
+            Some(Statement::CreateIndex(create)) => {
+                let table = reader.table_name(&create.table_name);
+                match reader.create_index(create) {
+                    Ok((table, index)) => {
+                        let known = self.schema.tables.iter_mut().find(|t| t.name == table);
+                        if let Some(known) = known {
+                            known.indexes.push(index);
+                        }
+                    }
+                    Err(reason) => self.opaque(table, reason),
+                }
+            }
+            Some(Statement::Drop { object_type: ObjectType::Table, names, .. }) => {
+                for name in &names {
+                    match reader.table_name(name) {
+                        Some(name) => {
+                            self.schema.tables.retain(|t| t.name != name);
+                            self.unread.retain(|u| u.table.as_ref() != Some(&name));
+                        }
+                        None => self.opaque(None, "which table is dropped is not known"),
+                    }
+                }
+            }
+            Some(Statement::AlterTable(AlterTable { name, .. })) => {
+                let table = reader.table_name(&name);
+                self.opaque(table, "it is altered");
+            }
+            _ => {
+                let words = words::outer_words(text);
+                let first: Vec<String> =
+                    words.iter().take(2).map(|(_, w)| w.to_ascii_lowercase()).collect();
+                self.opaque(None, format!("{} is not read", first.join(" ")));
+            }
+        }
+    }
+
+    /// A foreign key that names no column means the key of its parent.
+    fn find_parent_columns(&mut self) {
+        let keys: Vec<(String, Vec<String>)> =
+            self.schema.tables.iter().map(|t| (t.name.clone(), t.primary_key.clone())).collect();
+        let mut lost = Vec::new();
+        for table in &mut self.schema.tables {
+            for key in table.foreign_keys.iter_mut().filter(|k| k.parent_column.is_empty()) {
+                let parent = keys.iter().find(|(name, _)| *name == key.parent);
+                match parent.map(|(_, columns)| columns.as_slice()) {
+                    Some([column]) => key.parent_column = column.clone(),
+                    _ => lost.push(table.name.clone()),
+                }
+            }
+        }
+        for name in lost {
+            self.opaque(Some(name), "which column its foreign key refers to is not known");
+        }
+    }
+}

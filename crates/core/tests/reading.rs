@@ -1,0 +1,131 @@
+//! What the generator makes and what the library holds, through the reader.
+
+use isolde_core::generate::{Dialect, Generator, Options, Plan};
+use isolde_core::sql::{Schema, Stmt, read};
+use isolde_core::{Case, Level, case};
+use std::path::Path;
+
+const ENGINES: [(&str, &str); 12] = [
+    ("sqlite", "3.54.1"),
+    ("postgres", "15.18"),
+    ("mariadb", "10.11.19"),
+    ("mysql", "5.7.19"),
+    ("mysql", "8.0.36"),
+    ("mysql", "9.7.1"),
+    ("tidb", "8.5"),
+    ("dolt", "2.2.0"),
+    ("turso+mvcc", "0.8.3"),
+    ("duckdb", "2.0.0"),
+    ("cockroach", "24.1"),
+    ("an engine nobody has seen", "1"),
+];
+
+fn plans(engine: (&str, &str), count: u64) -> Vec<Plan> {
+    let mut options =
+        Options::new(vec![Level::ReadCommitted, Level::Serializable], Level::ReadCommitted);
+    options.ddl = true;
+    options.prepared = true;
+    let dialect = Dialect::for_engine(engine.0, engine.1);
+    (0..count)
+        .map(|n| Generator::new(dialect, n / 4, options.clone()).plan(n % 4 * 30 + n / 4 % 30))
+        .collect()
+}
+
+/// Every kind of statement in every dialect: nothing that is generated is
+/// beyond the reader, so there is no list of exceptions.
+#[test]
+fn every_generated_statement_is_read_and_written_again() {
+    let mut selects = 0;
+    for engine in ENGINES {
+        for plan in plans(engine, 240) {
+            for (_, item) in plan.steps() {
+                let made = item.statement();
+                let text = made.render(&plan.dialect);
+                let read = read::statement(&text, plan.dialect.family);
+                let read = read.unwrap_or_else(|| panic!("{}: {text}", engine.0));
+                assert_eq!(read.render(&plan.dialect), text, "{}", engine.0);
+                // Most dialects do not say whose the index is.
+                if !matches!(made.unprepared(), Stmt::DropIndex { .. }) {
+                    assert_eq!(read.tables(), made.tables(), "{text}");
+                }
+                assert_eq!(read.written_table(), made.written_table(), "{text}");
+                assert_eq!(read.needs(), made.needs(), "{text}");
+                selects += u32::from(matches!(read, Stmt::Select(_)));
+            }
+        }
+    }
+    assert!(selects > 1000, "{selects}");
+}
+
+/// What SQL does not say.
+fn without_pools(schema: &Schema) -> Schema {
+    let mut schema = schema.clone();
+    for table in &mut schema.tables {
+        table.columns.iter_mut().for_each(|c| c.pool.clear());
+    }
+    schema
+}
+
+#[test]
+fn every_generated_schema_is_read_again() {
+    for engine in ENGINES {
+        for plan in plans(engine, 120) {
+            let sql = plan.create_sql();
+            let read = read::schema(sql.iter().map(String::as_str), plan.dialect.family);
+            assert_eq!(read.unread, [], "{sql:#?}");
+            assert_eq!(read.schema, without_pools(&plan.schema), "{sql:#?}");
+        }
+    }
+}
+
+fn library() -> Vec<Case> {
+    fn gather(dir: &Path, cases: &mut Vec<Case>) {
+        for path in std::fs::read_dir(dir).unwrap().flatten().map(|e| e.path()) {
+            if path.is_dir() {
+                gather(&path, cases);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                cases.extend(case::parse(&text));
+            }
+        }
+    }
+    let mut cases = Vec::new();
+    gather(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases"), &mut cases);
+    assert!(cases.len() > 100, "the library has moved");
+    cases
+}
+
+/// In thousandths, so that a share can only grow: raise it when it does.
+fn at_least(what: &str, read: usize, all: usize, least: usize) {
+    let share = read * 1000 / all;
+    println!("{what}: {read} of {all} read");
+    assert!(share >= least, "{what}: only {share} of 1000, and it was {least}");
+    assert!(share < least + 8, "{what}: it is {share} of 1000 now, so let it stay so");
+}
+
+/// Run with --nocapture to see what is opaque.
+#[test]
+fn most_of_the_library_is_read() {
+    let (mut steps, mut read_steps) = (0, 0);
+    let (mut tables, mut read_tables) = (0, 0);
+    for case in library() {
+        for step in &case.steps {
+            steps += 1;
+            match read::statement(&step.sql, case.family()) {
+                Some(_) => read_steps += 1,
+                None => println!("{}: {}", case.id, step.sql.replace('\n', " ")),
+            }
+        }
+        for setup in &case.setups {
+            let texts = setup.statements.iter().map(|s| s.sql.as_str());
+            let found = read::schema(texts, setup.family(case.family()));
+            read_tables += found.schema.tables.len();
+            let unread = found.unread.iter().filter(|u| u.table.is_some()).count();
+            tables += found.schema.tables.len() + unread;
+            for unread in found.unread {
+                println!("{}: {:?}: {}", case.id, unread.table, unread.reason);
+            }
+        }
+    }
+    at_least("steps", read_steps, steps, 868);
+    at_least("tables", read_tables, tables, 780);
+}
