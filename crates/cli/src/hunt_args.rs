@@ -32,7 +32,7 @@ pub struct HuntArgs {
     /// Plants a fault between Isolde and the engine; see `isolde faults`.
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
-    /// How often the fault strikes where it could, from 0 to 1. Without it 0.1.
+    /// How often the fault strikes where it could, from 0 to 1. Without it 0.5.
     #[arg(long, value_name = "RATE", requires = "fault", value_parser = parse_rate)]
     pub fault_rate: Option<f64>,
     /// Where findings are written, while they are found.
@@ -71,7 +71,7 @@ pub struct FaultsArgs {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub fault: Vec<String>,
     /// How often a fault strikes where it could, from 0 to 1.
-    #[arg(long, value_name = "RATE", default_value_t = 0.1, value_parser = parse_rate)]
+    #[arg(long, value_name = "RATE", default_value_t = 0.5, value_parser = parse_rate)]
     pub fault_rate: f64,
     /// Cases to try for each fault and oracle.
     #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..))]

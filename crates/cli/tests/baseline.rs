@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Output;
 
 fn hunt(out: &Path, more: &[&str]) -> Output {
-    let args = ["hunt", "sqlite", "--seed", "7", "--cases", "36", "--out", text(out)];
+    let args = ["hunt", "sqlite", "--seed", "7", "--cases", "90", "--out", text(out)];
     let fault = ["--fault", "statement-dropped", "--fault-rate", "1"];
     isolde(&[&args[..], &fault, more].concat())
 }

@@ -25,7 +25,7 @@ fn each_fault_is_caught_by_the_oracle_that_should_see_it() {
         let sightings = fault["caught"].as_array().into_iter().flatten();
         sightings.map(|s| s["oracle"].as_str().unwrap().to_string()).collect()
     };
-    assert_eq!(caught("statement-dropped"), ["tx-wss", "stmt-wss"]);
+    assert!(caught("statement-dropped").starts_with(&["tx-wss".into(), "stmt-wss".into()]));
     // What a read returned is seen by one oracle only.
     assert_eq!(caught("dirty-read"), ["serial-reads"]);
     let level = &answer["faults"][1];

@@ -280,7 +280,7 @@ fn servers_are_not_accused_and_their_documented_behaviour_is_named() {
 #[test]
 fn a_server_that_dies_is_a_finding_and_the_hunt_goes_on() {
     let dir = tempfile::tempdir().unwrap();
-    let args = ["postgres", "--seed", "1", "--cases", "60", "--fault", "crash", "--fault-rate=0.1"];
+    let args = ["postgres", "--seed", "1", "--cases", "60", "--fault", "crash", "--fault-rate=0.3"];
     let output = hunt(dir.path(), &args);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let found = findings(dir.path());

@@ -50,9 +50,9 @@ fn random_case(seed: u64) -> Case {
 /// Two runs of many cases, statements that wait and deadlocks among them.
 fn strikes_the_same(target: &'static str, level: Option<Level>) {
     let Some(bench) = Bench::open(target) else { return };
-    let cases = repeats("ISOLDE_FAULT_CASES", 16) as u64;
+    let cases = repeats("ISOLDE_FAULT_CASES", 48) as u64;
     for fault in FAULTS.iter().filter(|f| bench.lacks(f).is_none() && f.name != "crash") {
-        let (mut runner, strikes) = bench.faulted(fault, 0.5, 7);
+        let (mut runner, strikes) = bench.faulted(fault, 0.8, 7);
         let mut counts = Vec::new();
         for seed in 0..cases {
             let case = random_case(seed);
@@ -74,7 +74,7 @@ fn strikes_the_same(target: &'static str, level: Option<Level>) {
         let all: u64 = counts.iter().sum();
         println!("{target} {}: {all} strikes in {} runs", fault.name, counts.len());
         assert!(counts.chunks(2).all(|pair| pair[0] == pair[1]), "{}: {counts:?}", fault.name);
-        assert!(all > 0 || cases < 16, "{target} {}: it never struck", fault.name);
+        assert!(all > 0 || cases < 48, "{target} {}: it never struck", fault.name);
     }
 }
 
@@ -112,9 +112,12 @@ fn another_seed_strikes_others() {
 fn a_transaction_that_lost_its_locks_keeps_nobody_waiting() {
     let contested = steps(
         TWO_ROWS,
-        "s1> begin;
-         s2> begin;
+        "s3> begin;
+         s3> update t set v = 5 where id = 1;
+         s1> begin;
          s1> update t set v = 11 where id = 1;
+         s3> rollback;
+         s2> begin;
          s2> update t set v = v + 1 where id = 1;
          s1> commit;
          s2> commit;",
@@ -136,15 +139,16 @@ fn a_write_that_cannot_be_done_outside_at_once_is_done_inside() {
         TWO_ROWS,
         "s2> begin;
          s1> begin;
+         s3> update t set v = 20 where id = 2;
          s2> select * from t where id = 1 for update;
-         s1> update t set v = 11 where id = 1;
+         s1> update t set v = 11 where id < 2;
          s2> commit;
          s1> rollback;",
     );
     for target in SERVERS {
         let Some(bench) = Bench::open(target) else { continue };
         let (mut runner, strikes) = bench.faulted(find("write-outside").unwrap(), 1.0, 1);
-        let history = run(&mut runner, &locked, None);
+        let history = run(&mut runner, &locked, Some(Level::RepeatableRead));
         assert!(told(&history, "s1.2").starts_with("waits"), "{target}");
         assert_eq!(rows(&history), "(1, 10) (2, 20)", "{target}");
         assert_eq!(strikes.count(), 0, "{target}");
@@ -156,12 +160,11 @@ fn a_second_update_that_fails_costs_the_transaction_nothing() {
     let once_only = steps(
         "create table t (id int primary key, v int check (v < 12));
          insert into t values (1, 10), (2, 5);",
-        "s2> begin;
-         s1> begin;
+        "s1> begin;
+         s2> update t set v = v;
          s1> update t set v = v + 1 where id = 1;
          s1> update t set v = v + 1 where id = 2;
-         s1> commit;
-         s2> commit;",
+         s1> commit;",
     );
     for target in ["sqlite", "postgres", "mariadb"] {
         let Some(bench) = Bench::open(target) else { continue };
@@ -177,11 +180,10 @@ fn a_duplicate_is_accepted_with_columns_named_and_refused_where_it_cannot_be_rep
     let setup = "create table t (id int primary key, v int default 5, w int);
          create unique index only_w on t (w);
          insert into t values (1, 10, 7);";
-    let named = "s2> begin;
-         s1> begin;
+    let named = "s1> begin;
+         s2> update t set v = v;
          s1> insert into t (w, id) values (8, 1), (9, 2);
-         s1> commit;
-         s2> commit;";
+         s1> commit;";
     for (target, expected) in [
         ("sqlite", "(1, 5, 8) (2, 5, 9)"),
         ("mariadb", "(1, 5, 8) (2, 5, 9)"),
@@ -224,13 +226,14 @@ fn a_transaction_with_a_level_of_its_own_gets_the_weakest_all_the_same() {
     let own_level = steps(
         TWO_ROWS,
         "s2> begin;
+         s2> update t set v = 5 where id = 2;
          s1(repeatable read)> begin;
-         s1> select v from t where id = 1;
+         s1> select v from t where id < 2;
          s3> update t set v = 77 where id = 1;
-         s1> select v from t where id = 1;
+         s1> select v from t where id < 2;
          s1> commit;
          s1> begin;
-         s1> savepoint a;
+         s1> select v from t where id < 2;
          s1> commit;
          s2> commit;",
     );
@@ -250,9 +253,10 @@ fn a_crash_takes_every_session_and_the_next_run_is_sound() {
     let case = steps(
         TWO_ROWS,
         "s2> begin;
-         s2> select * from t;
+         s2> update t set v = 5 where id = 1;
+         s3> update t set v = 6 where id = 1;
          s1> begin;
-         s1> update t set v = 11 where id = 1;
+         s1> update t set v = 11 where id = 2;
          s2> select * from t;
          s1> commit;
          s2> commit;",
@@ -266,7 +270,9 @@ fn a_crash_takes_every_session_and_the_next_run_is_sound() {
             let history = run(&mut runner, &case, None);
             assert!(history.lost_server(), "{target}: {}", transcript(&history));
             assert!(told(&history, "s1.2").starts_with("error lost"), "{target}");
-            assert!(told(&history, "s2.3").contains("lost"), "{target}: {}", transcript(&history));
+            let last = told(&history, "s2.3");
+            let gone = last.contains("lost") || last.starts_with("not sent");
+            assert!(gone, "{target}: {}", transcript(&history));
             assert_eq!(history.ending("s1"), Some(TxEnd::Lost), "{target}");
         }
         let calm = steps(TWO_ROWS, "s1> begin;\ns1> update t set v = 11;\ns1> commit;");

@@ -19,7 +19,7 @@ pub(super) fn weaker_level(m: &Moment<'_>) -> Option<Next> {
     }
     let (begin, kept) = m.world.begin_weaker(m.note.begin.last()?)?;
     if m.kind.ends_transaction() {
-        let restore = m.note.first_struck && kept && !m.level.is_empty();
+        let restore = m.note.first_struck && kept && !m.level_sql.is_empty();
         return restore.then(|| end_and_restore(m));
     }
     if !m.note.seen.is_empty() || !m.strikes() {
@@ -35,7 +35,7 @@ pub(super) fn weaker_level(m: &Moment<'_>) -> Option<Next> {
 /// Where the weaker level stays with the session, it has to go with the
 /// transaction: the next one may not be struck.
 fn end_and_restore(m: &Moment<'_>) -> Next {
-    let (own, level) = (Arc::clone(m.own), m.level.to_vec());
+    let (own, level) = (Arc::clone(m.own), m.level_sql.to_vec());
     run(m.own, m.sql, move |ended| match ended.error() {
         Some(_) => Next::Answer(ended),
         None => run_all(&own, level, || Next::Answer(ended)),
@@ -55,7 +55,7 @@ pub(super) fn rollback_commits(m: &Moment<'_>) -> Option<Next> {
 }
 
 /// The write is marked when it goes out and lost at the commit, if it is the
-/// last one by then. On PostgreSQL going back lets go of the row at once; if
+/// last one by then and had to wait. On PostgreSQL going back lets go of the row at once; if
 /// somebody waits for it, whether they see the commit too is not decided.
 pub(super) fn commit_loses_last_write(m: &Moment<'_>) -> Option<Next> {
     if m.strikes_write() {
@@ -65,9 +65,10 @@ pub(super) fn commit_loses_last_write(m: &Moment<'_>) -> Option<Next> {
             None => Next::Go,
         }));
     }
-    let races = m.world.family == Family::Postgres && m.world.others_wait(m.me);
+    let somebody_waits = || m.world.traffic(|traffic| traffic.others_wait(m.me));
+    let races = m.world.family == Family::Postgres && somebody_waits();
     let commits = m.kind == Kind::Commit && m.in_transaction();
-    let loses = commits && m.note.last_write_struck && !races;
+    let loses = commits && m.note.last_write_struck && m.note.last_write_waited && !races;
     let back = format!("rollback to savepoint {BEFORE_LAST}");
     loses.then(|| run(m.own, back, |_| Next::Go))
 }
@@ -84,9 +85,10 @@ pub(super) fn early_unlock(m: &Moment<'_>) -> Option<Next> {
     if m.note.begin.is_empty() || m.note.has_savepoints || !m.strikes_write() {
         return None;
     }
-    let (own, begin) = (Arc::clone(m.own), m.note.begin.clone());
+    let (own, begin, watch) = (Arc::clone(m.own), m.note.begin.clone(), m.watch.clone());
     Some(run(m.own, m.sql, move |first| {
-        if first.error().is_some() || first.tx.is_some_and(|tx| tx != TxStatus::Open) {
+        let kept = first.error().is_some() || !watch.waited();
+        if kept || first.tx.is_some_and(|tx| tx != TxStatus::Open) {
             return Next::Innocent(first);
         }
         let link = Arc::clone(&own);

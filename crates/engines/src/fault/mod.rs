@@ -4,20 +4,26 @@
 //! its sessions misbehave in one way of [`FAULTS`], now and then.
 //!
 //! *When a fault strikes.* A planted fault is a bug of concurrency: it strikes
-//! inside of a transaction, and only while another session of the same engine
-//! has one open. Serial replays of the same statements run clean, which is what
-//! makes the difference visible. Which statements it strikes is decided by a
-//! hash of the seed, the fault's name, the statement's text and how often that
-//! text has come in its transaction; for COMMIT and ROLLBACK, which all look
-//! alike, the last write counts too. So the same case is struck at the same
-//! places every time, and a smaller case at those that are left.
+//! inside of a transaction, and only where something holds that such a bug
+//! would need: the statement had to wait, another open transaction has written
+//! the same rows, they have a newer version than that of the beginning, the
+//! level is one that has the rule which is broken. Its line in [`FAULTS`] says
+//! what; `condition` asks it of what `traffic` knows. So a fault that struck in
+//! one run need not strike in a changed one: at another level, with more locks,
+//! in another order. Serial runs are always clean. Of the places where its
+//! condition holds a share is struck: a hash of the seed, the fault's name, the
+//! statement's text and how often that text has come in its transaction
+//! decides; for COMMIT and ROLLBACK, which all look alike, the last write counts
+//! too. So the same case run in the same way is struck at the same places every
+//! time.
 //!
 //! *What is touched.* Sessions only. The control connection, which empties the
 //! database and reads the final rows, is the engine's own.
 //!
-//! A new fault is an entry in [`FAULTS`] and a function that says what becomes
-//! of a statement (`moment` has the vocabulary).
+//! A new fault is an entry in [`FAULTS`], a function that says when, and
+//! one that says what becomes of a statement (`moment` has the vocabulary).
 
+mod condition;
 mod endings;
 mod engine;
 mod moment;
@@ -25,6 +31,8 @@ mod needs;
 mod outside;
 mod session;
 mod text;
+mod touch;
+mod traffic;
 mod world;
 mod writes;
 
@@ -48,25 +56,42 @@ pub struct Fault {
     pub name: &'static str,
     /// One sentence for the help and for tables.
     pub about: &'static str,
+    /// And where: what has to hold in the run.
+    pub when: &'static str,
     pub concerns: Concerns,
     side: Side,
     lack: Lack,
     /// Where it has done its harm; elsewhere it only prepares or tidies up.
     harms: fn(Kind) -> bool,
+    condition: fn(&Moment<'_>) -> bool,
     behaviour: fn(&Moment<'_>) -> Option<Next>,
 }
 
 const fn fault(
     name: &'static str,
     concerns: Concerns,
-    about: &'static str,
+    (about, when): (&'static str, &'static str),
     lack: Lack,
+    condition: fn(&Moment<'_>) -> bool,
     behaviour: fn(&Moment<'_>) -> Option<Next>,
 ) -> Fault {
-    Fault { name, about, concerns, side: Side::Plain, lack, harms: |_| true, behaviour }
+    Fault {
+        name,
+        about,
+        when,
+        concerns,
+        side: Side::Plain,
+        lack,
+        harms: |_| true,
+        condition,
+        behaviour,
+    }
 }
 
 use Concerns::{Reads, Server, Writes};
+
+const SNAPSHOT_IS_OLD: &str = "at REPEATABLE READ and above, if its rows were changed and committed \
+     since its transaction began";
 
 pub const FAULTS: &[Fault] = &[
     Fault {
@@ -74,16 +99,22 @@ pub const FAULTS: &[Fault] = &[
         ..fault(
             "weaker-level",
             Writes,
-            "a transaction runs at the weakest level that the engine has",
+            (
+                "a transaction runs at the weakest level that the engine has",
+                "at its first statement, if that meets rows that another open transaction has \
+                 written, and its level is not the weakest",
+            ),
             needs::one_level,
+            condition::is_dirty_above_the_weakest,
             endings::weaker_level,
         )
     },
     fault(
         "rollback-commits",
         Writes,
-        "ROLLBACK commits",
+        ("ROLLBACK commits", "while another session waits for a lock"),
         needs::nothing,
+        condition::others_wait,
         endings::rollback_commits,
     ),
     Fault {
@@ -91,44 +122,59 @@ pub const FAULTS: &[Fault] = &[
         ..fault(
             "commit-loses-last-write",
             Writes,
-            "COMMIT keeps all of the transaction but its last write",
+            ("COMMIT keeps all of the transaction but its last write", "if that write had to wait"),
             needs::savepoints,
+            condition::may_wait,
             endings::commit_loses_last_write,
         )
     },
     fault(
         "statement-dropped",
         Writes,
-        "a write is answered as if it had been done, and is not",
+        ("a write is answered as if it had been done, and is not", "if it had to wait"),
         needs::savepoints,
+        condition::may_wait,
         writes::statement_dropped,
     ),
     fault(
         "update-twice",
         Writes,
-        "an UPDATE is applied a second time",
+        (
+            "an UPDATE is applied a second time",
+            "if it had to wait, or its rows were changed and committed since its transaction began",
+        ),
         needs::nothing,
+        condition::rows_may_have_changed,
         writes::update_twice,
     ),
     fault(
         "row-skipped",
         Writes,
-        "an UPDATE or DELETE leaves out one of the rows that match",
+        (
+            "an UPDATE or DELETE leaves out one of the rows that match",
+            "while another open transaction has written to the table",
+        ),
         needs::row_places,
+        condition::table_is_held,
         writes::row_skipped,
     ),
     fault(
         "rollback-to-ignored",
         Writes,
-        "ROLLBACK TO a savepoint undoes nothing",
+        (
+            "ROLLBACK TO a savepoint undoes nothing",
+            "if the transaction had to wait, or another has used a table that it has written",
+        ),
         needs::savepoints,
+        condition::met_others,
         endings::rollback_to_ignored,
     ),
     fault(
         "write-outside",
         Writes,
-        "a write runs outside of its transaction and is committed at once",
+        ("a write runs outside of its transaction and is committed at once", SNAPSHOT_IS_OLD),
         needs::nothing,
+        condition::snapshot_is_old,
         outside::write_outside,
     ),
     Fault {
@@ -136,8 +182,12 @@ pub const FAULTS: &[Fault] = &[
         ..fault(
             "dirty-read",
             Reads,
-            "a SELECT sees what another transaction has not committed",
+            (
+                "a SELECT sees what another transaction has not committed",
+                "above READ UNCOMMITTED, of rows that another open transaction has written",
+            ),
             needs::nothing,
+            condition::is_dirty,
             outside::dirty_read,
         )
     },
@@ -146,47 +196,75 @@ pub const FAULTS: &[Fault] = &[
         ..fault(
             "stale-read",
             Reads,
-            "a SELECT sees the rows as they were before the first transaction began",
+            (
+                "a SELECT sees the rows as they were before the first transaction began",
+                "of rows that were changed and committed since then",
+            ),
             needs::snapshots,
+            condition::older_version_exists,
             outside::stale_read,
         )
     },
     fault(
         "nonrepeatable-read",
         Reads,
-        "a SELECT is answered from outside of its transaction",
+        ("a SELECT is answered from outside of its transaction", SNAPSHOT_IS_OLD),
         needs::nothing,
+        condition::snapshot_is_old,
         outside::nonrepeatable_read,
     ),
     fault(
         "aborted-insert-stays",
         Writes,
-        "what a transaction has inserted stays after its ROLLBACK",
+        (
+            "what a transaction has inserted stays after its ROLLBACK",
+            "if another transaction has used the table since its own began, and nobody waits",
+        ),
         needs::nothing,
+        condition::own_table_was_used,
         outside::aborted_insert_stays,
     ),
     fault(
         "early-unlock",
         Writes,
-        "a transaction loses its locks after a write, which is committed early",
+        (
+            "a transaction loses its locks after a write, which is committed early",
+            "if that write had to wait",
+        ),
         needs::nothing,
+        condition::may_wait,
         endings::early_unlock,
     ),
     fault(
         "duplicate-key-accepted",
         Writes,
-        "an INSERT of a key that is there replaces the row instead of failing",
+        (
+            "an INSERT of a key that is there replaces the row instead of failing",
+            "if another transaction has written to the table since its own began",
+        ),
         needs::replacing,
+        condition::table_has_changed,
         writes::duplicate_key_accepted,
     ),
     fault(
         "error-swallowed",
         Writes,
-        "a write that a constraint refused is answered as if it had been done",
+        (
+            "a write that a constraint refused is answered as if it had been done",
+            "if another transaction has written to the table since its own began",
+        ),
         needs::undone_alone,
+        condition::table_has_changed,
         writes::error_swallowed,
     ),
-    fault("crash", Server, "the server dies under a write", needs::nothing, endings::crash),
+    fault(
+        "crash",
+        Server,
+        ("the server dies under a write", "while another session waits for a lock"),
+        needs::nothing,
+        condition::others_wait,
+        endings::crash,
+    ),
 ];
 
 /// The fault of that name; the error lists those that there are.

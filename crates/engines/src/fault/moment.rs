@@ -6,8 +6,11 @@
 //! client's statement waiting.
 
 use super::text;
+use super::touch::Touch;
+use super::traffic::Watch;
 use super::world::World;
 use crate::engine::{Outcome, Reply, Session, TxStatus};
+use isolde_core::Level;
 use isolde_core::history::ErrorEffect;
 use isolde_core::sql::Kind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -85,6 +88,9 @@ pub(super) struct Note {
     pub first_struck: bool,
     pub last_write: Option<String>,
     pub last_write_struck: bool,
+    pub last_write_waited: bool,
+    /// One of its statements had to wait.
+    pub waited: bool,
     pub inserts: Vec<String>,
     pub has_savepoints: bool,
 }
@@ -94,7 +100,9 @@ impl Note {
         Note { begin, ..Note::default() }
     }
 
-    pub fn add(&mut self, sql: &str, kind: Kind, worked: bool, struck: bool) {
+    pub fn add(&mut self, sql: &str, kind: Kind, done: Done) {
+        let Done { worked, struck, waited } = done;
+        self.waited |= waited;
         self.first_struck |= self.seen.is_empty() && struck;
         self.seen.push(sql.into());
         self.has_savepoints |= kind == Kind::Savepoint;
@@ -105,6 +113,7 @@ impl Note {
                 }
                 self.last_write = Some(sql.into());
                 self.last_write_struck = struck;
+                self.last_write_waited = waited;
             }
             // The wrapper's own savepoints behind it are gone.
             Kind::RollbackTo => self.last_write_struck = false,
@@ -118,6 +127,14 @@ impl Note {
     }
 }
 
+/// What became of a statement.
+#[derive(Clone, Copy)]
+pub(super) struct Done {
+    pub worked: bool,
+    pub struck: bool,
+    pub waited: bool,
+}
+
 /// One statement that is about to go out.
 pub(super) struct Moment<'a> {
     pub world: &'a World,
@@ -127,8 +144,14 @@ pub(super) struct Moment<'a> {
     pub kind: Kind,
     pub status: TxStatus,
     pub note: &'a Note,
+    /// What it reads and writes.
+    pub touches: &'a [Touch],
+    /// The level at which its transaction runs.
+    pub level: Level,
     /// What set the session's level, if anything did.
-    pub level: &'a [String],
+    pub level_sql: &'a [String],
+    /// Tells afterwards whether it had to wait.
+    pub watch: &'a Watch,
     /// The engine was busy; what was decided then still holds.
     pub decided: Option<bool>,
 }
@@ -138,8 +161,8 @@ impl Moment<'_> {
         self.status == TxStatus::Open && !self.note.is_two_phase()
     }
 
-    /// Whether the fault strikes here: by the dice, and only beside another
-    /// transaction.
+    /// Whether the fault strikes here: where its condition holds, as often as
+    /// the dice say.
     pub fn strikes(&self) -> bool {
         self.decided.unwrap_or_else(|| {
             let again = self.note.seen.iter().filter(|s| *s == self.sql).count();
@@ -149,7 +172,8 @@ impl Moment<'_> {
                 }
                 _ => "",
             };
-            self.world.others_open(self.me) && self.world.dice(&[self.sql, subject], again)
+            (self.world.planted.fault.condition)(self)
+                && self.world.dice(&[self.sql, subject], again)
         })
     }
 

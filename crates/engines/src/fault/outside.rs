@@ -19,7 +19,7 @@ pub(super) fn dirty_read(m: &Moment<'_>) -> Option<Next> {
     if !m.strikes_read() {
         return None;
     }
-    let writer = m.world.dirty_writer(m.me)?;
+    let writer = m.world.dirty_writer(m.me, m.touches)?;
     if !m.world.greeting.is_empty() {
         return Some(m.answered_by(&m.world.side()?));
     }
@@ -64,7 +64,7 @@ pub(super) fn write_outside(m: &Moment<'_>) -> Option<Next> {
 /// has been rolled back. Not while somebody waits for it: who would come first
 /// is not decided.
 pub(super) fn aborted_insert_stays(m: &Moment<'_>) -> Option<Next> {
-    let waited_for = m.world.others_wait(m.me);
+    let waited_for = m.world.traffic(|traffic| traffic.others_wait(m.me));
     if m.note.inserts.is_empty() || waited_for || !m.is_rollback() || !m.strikes() {
         return None;
     }

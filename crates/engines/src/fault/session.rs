@@ -1,9 +1,14 @@
 //! A session with a planted fault: drives the chain that a struck statement
 //! has become, and keeps the registry of open transactions true.
 
-use super::moment::{Link, Moment, Next, Note, Then, lock};
+use super::condition::any_row;
+use super::moment::{Done, Link, Moment, Next, Note, Then, lock};
+use super::text;
+use super::touch::touches;
+use super::traffic::{Answer, Watch};
 use super::world::World;
 use crate::engine::*;
+use isolde_core::Level;
 use isolde_core::history::{DbError, ErrorClass, ErrorEffect};
 use isolde_core::sql::{self, Kind};
 use std::sync::Arc;
@@ -22,8 +27,8 @@ pub(super) struct FaultySession {
     me: u64,
     own: Link,
     note: Note,
-    /// What set the session's level.
-    level: Vec<String>,
+    /// What set the session's level, and which that is.
+    level: Option<(String, Level)>,
     /// `set transaction …`, which holds for the next transaction only.
     prelude: Option<String>,
     current: Option<Current>,
@@ -39,6 +44,7 @@ struct Current {
     decided: bool,
     /// And the fault could be had.
     struck: bool,
+    watch: Watch,
     at: At,
 }
 
@@ -51,8 +57,17 @@ impl FaultySession {
     pub fn new(world: Arc<World>, session: Box<dyn Session>) -> FaultySession {
         let own: Link = Arc::new(std::sync::Mutex::new(session));
         let me = world.join(&own);
-        let (note, level) = (Note::default(), Vec::new());
-        FaultySession { world, me, own, note, level, prelude: None, current: None, busy: None }
+        let note = Note::default();
+        FaultySession {
+            world,
+            me,
+            own,
+            note,
+            level: None,
+            prelude: None,
+            current: None,
+            busy: None,
+        }
     }
 
     /// Sends what comes next, or has the answer.
@@ -80,7 +95,7 @@ impl FaultySession {
 
     /// Follows what the reply did to the transaction.
     fn finish(&mut self, current: Current, reply: Reply) -> Reply {
-        let Current { sql, kind, decided, struck, .. } = current;
+        let Current { sql, kind, decided, struck, watch, .. } = current;
         let before = self.world.slot(self.me, |s| s.status).unwrap_or(TxStatus::Idle);
         let status = reply.tx.unwrap_or_else(|| inferred(kind, before, &reply));
         let error = reply.error();
@@ -100,17 +115,22 @@ impl FaultySession {
             // AND CHAIN: the next one began by itself.
             self.note = Note::default();
         } else {
-            self.note.add(&sql, kind, worked, struck);
+            self.note.add(&sql, kind, Done { worked, struck, waited: watch.waited() });
         }
         if kind == Kind::Other && before == TxStatus::Idle && worked {
             self.remember_setting(&sql);
         }
-        let wrote = self.note.last_write.is_some();
         self.world.slot(self.me, |slot| {
             slot.out = false;
             slot.status = status;
-            slot.wrote = wrote && status == TxStatus::Open;
         });
+        if !is_busy {
+            let ended = kind.ends_transaction() && worked;
+            // Whatever else ends one without an error has committed it.
+            let committed = worked && kind != Kind::Rollback && !reply.commit_rolled_back;
+            let answer = Answer { after: status, worked, committed, ended };
+            self.world.traffic(|traffic| traffic.answered(self.me, answer));
+        }
         if status == TxStatus::Idle {
             self.world.end_snapshot_if_quiet();
         }
@@ -118,11 +138,18 @@ impl FaultySession {
     }
 
     fn remember_setting(&mut self, sql: &str) {
-        if self.world.level_texts.iter().any(|text| text == sql) {
-            self.level = vec![sql.into()];
+        if let Some(known) = self.world.level_texts.iter().find(|(text, _)| text == sql) {
+            self.level = Some(known.clone());
         } else if sql.trim_start().to_ascii_lowercase().starts_with("set transaction ") {
             self.prelude = Some(sql.into());
         }
+    }
+
+    /// The level of the transaction: its own, the session's or the engine's.
+    fn level(&self) -> Level {
+        let own = self.note.begin.iter().rev().find_map(|sql| text::level_asked_for(sql));
+        let session = || self.level.as_ref().map(|(_, level)| *level);
+        own.or_else(session).unwrap_or(self.world.default_level)
     }
 }
 
@@ -156,6 +183,14 @@ impl Session for FaultySession {
         if kind == Kind::Begin && status == TxStatus::Idle && !dead {
             self.world.take_snapshot();
         }
+        let again = decided.is_some();
+        let touches = touches(sql);
+        let mut watch = self.world.traffic(|traffic| traffic.sent(self.me, &touches, again));
+        if self.world.never_waits && kind == Kind::Write {
+            let tables = any_row(&touches);
+            watch.sure = self.world.traffic(|traffic| traffic.others_hold(self.me, &tables));
+        }
+        let level_sql: Vec<String> = self.level.iter().map(|(sql, _)| sql.clone()).collect();
         let moment = Moment {
             world: &self.world,
             me: self.me,
@@ -164,7 +199,10 @@ impl Session for FaultySession {
             kind,
             status,
             note: &self.note,
-            level: &self.level,
+            touches: &touches,
+            level: self.level(),
+            level_sql: &level_sql,
+            watch: &watch,
             decided,
         };
         let next = match dead {
@@ -175,7 +213,7 @@ impl Session for FaultySession {
         let struck = decided && !matches!(next, Some(Next::Innocent(_)));
         self.world.slot(self.me, |slot| slot.out = true);
         let at = self.go(next.unwrap_or(Next::Plain), sql);
-        self.current = Some(Current { sql: sql.into(), kind, decided, struck, at });
+        self.current = Some(Current { sql: sql.into(), kind, decided, struck, watch, at });
     }
 
     fn reply(&mut self, patience: Duration) -> Option<Reply> {

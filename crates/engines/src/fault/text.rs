@@ -3,25 +3,26 @@
 //! Whatever does not fit a shape exactly is left alone: a fault that changed a
 //! statement in a way it does not announce would teach the oracles nothing.
 
+use isolde_core::Level;
 use isolde_core::sql::{self, Kind};
 
-struct Token<'a> {
-    text: &'a str,
+pub(super) struct Token<'a> {
+    pub text: &'a str,
     at: usize,
     /// How many parentheses are open around it.
-    depth: usize,
-    word: bool,
+    pub depth: usize,
+    pub word: bool,
 }
 
 impl Token<'_> {
-    fn is(&self, word: &str) -> bool {
+    pub fn is(&self, word: &str) -> bool {
         self.word && self.depth == 0 && self.text.eq_ignore_ascii_case(word)
     }
 }
 
 /// Words, quoted names and single marks; strings and comments are passed over.
 /// `escapes`: a backslash keeps a quote from closing, as in MySQL.
-fn tokens(sql: &str, escapes: bool) -> Vec<Token<'_>> {
+pub(super) fn tokens(sql: &str, escapes: bool) -> Vec<Token<'_>> {
     let mut found: Vec<Token<'_>> = Vec::new();
     let (mut at, mut depth) = (0, 0usize);
     while let Some(first) = sql[at..].chars().next() {
@@ -179,6 +180,14 @@ pub(super) fn is_plain_rollback(sql: &str) -> bool {
     all.iter().all(|t| ["rollback", "abort", "work", "transaction"].iter().any(|w| t.is(w)))
 }
 
+/// The level that a BEGIN or a SET asks for: `… isolation level read committed`.
+pub(super) fn level_asked_for(sql: &str) -> Option<Level> {
+    let all = tokens(sql, false);
+    let at = all.windows(2).position(|w| w[0].is("isolation") && w[1].is("level"))?;
+    let name: Vec<&str> = all[at + 2..].iter().take(2).map(|t| t.text).collect();
+    name.join(" ").parse().ok().or_else(|| name.first()?.parse().ok())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,5 +241,20 @@ mod tests {
         assert!(!is_plain_read("show tables"));
         assert!(is_plain_rollback("ROLLBACK work"));
         assert!(!is_plain_rollback("rollback and chain"));
+    }
+
+    #[test]
+    fn the_level_of_a_transaction_is_read_from_what_begins_it() {
+        let asked = level_asked_for;
+        assert_eq!(asked("begin isolation level read committed"), Some(Level::ReadCommitted));
+        assert_eq!(
+            asked("set transaction isolation level SERIALIZABLE"),
+            Some(Level::Serializable)
+        );
+        assert_eq!(
+            asked("start transaction isolation level serializable, read only"),
+            Some(Level::Serializable)
+        );
+        assert_eq!(asked("begin"), None);
     }
 }

@@ -2,10 +2,12 @@
 //! the dice, and the connections that answer from outside.
 
 use super::moment::{Link, lock};
-use super::needs;
-use super::{Planted, Side, Strikes};
+use super::touch::Touch;
+use super::traffic::Traffic;
+use super::{Planted, Side, Strikes, needs};
 use crate::engine::*;
 use isolde_core::Level;
+use isolde_core::profile::Waiting;
 use isolde_core::sql::Family;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,7 +21,6 @@ pub(super) struct Slot {
     pub status: TxStatus,
     /// Its connection has a statement under way.
     pub out: bool,
-    pub wrote: bool,
     /// The planted crash took it.
     pub dead: bool,
 }
@@ -27,6 +28,7 @@ pub(super) struct Slot {
 #[derive(Default)]
 struct Shared {
     slots: BTreeMap<u64, Slot>,
+    traffic: Traffic,
     opened: u64,
     side: Option<Link>,
     /// There is a transaction on `side` that keeps the snapshot.
@@ -41,8 +43,11 @@ pub(super) struct World {
     pub greeting: &'static [&'static str],
     pub engine: Mutex<Box<dyn Engine>>,
     /// Every statement that sets the level of a session.
-    pub level_texts: Vec<String>,
-    weakest: Option<Level>,
+    pub level_texts: Vec<(String, Level)>,
+    pub default_level: Level,
+    pub weakest: Option<Level>,
+    /// Where nothing ever waits, who would have had to is told by who holds.
+    pub never_waits: bool,
     shared: Mutex<Shared>,
 }
 
@@ -56,7 +61,12 @@ impl World {
             planted,
             strikes: Strikes::default(),
             family: Family::of(name),
-            level_texts: levels.iter().flat_map(|l| engine.level_sql(*l)).collect(),
+            level_texts: levels
+                .iter()
+                .flat_map(|l| engine.level_sql(*l).into_iter().map(|sql| (sql, *l)))
+                .collect(),
+            default_level: engine.profile().default_level,
+            never_waits: engine.profile().waiting == Waiting::Never,
             weakest,
             engine: Mutex::new(engine),
             shared: Mutex::default(),
@@ -69,12 +79,15 @@ impl World {
         let me = shared.opened;
         let link = Arc::clone(link);
         let status = TxStatus::Idle;
-        shared.slots.insert(me, Slot { link, status, out: false, wrote: false, dead: false });
+        shared.slots.insert(me, Slot { link, status, out: false, dead: false });
         me
     }
 
     pub fn leave(&self, me: u64) {
-        lock(&self.shared).slots.remove(&me);
+        let mut shared = lock(&self.shared);
+        shared.slots.remove(&me);
+        shared.traffic.left(me);
+        drop(shared);
         self.end_snapshot_if_quiet();
     }
 
@@ -87,15 +100,20 @@ impl World {
         shared.slots.iter().any(|(id, slot)| *id != me && slot.status != TxStatus::Idle)
     }
 
-    pub fn others_wait(&self, me: u64) -> bool {
-        lock(&self.shared).slots.iter().any(|(id, slot)| *id != me && slot.out)
+    pub fn traffic<T>(&self, f: impl FnOnce(&mut Traffic) -> T) -> T {
+        f(&mut lock(&self.shared).traffic)
     }
 
-    /// Another session with rows that are not committed, at rest.
-    pub fn dirty_writer(&self, me: u64) -> Option<Link> {
+    /// Another session that has written such rows and not committed them, at
+    /// rest.
+    pub fn dirty_writer(&self, me: u64, rows: &[Touch]) -> Option<Link> {
         let shared = lock(&self.shared);
         let fits = |(id, s): &(&u64, &Slot)| {
-            **id != me && s.status == TxStatus::Open && s.wrote && !s.out && !s.dead
+            **id != me
+                && s.status == TxStatus::Open
+                && !s.out
+                && !s.dead
+                && shared.traffic.has_written(**id, rows)
         };
         shared.slots.iter().find(fits).map(|(_, slot)| Arc::clone(&slot.link))
     }

@@ -1,8 +1,8 @@
 //! Faults in what a write does.
 
 use super::moment::{Link, Moment, Next, answer, run};
-use super::needs;
 use super::text::{Change, Insert};
+use super::{condition, needs};
 use crate::engine::{Outcome, Reply, TxStatus};
 use isolde_core::Value;
 use isolde_core::history::{ErrorClass, ErrorEffect};
@@ -25,12 +25,12 @@ pub(super) fn statement_dropped(m: &Moment<'_>) -> Option<Next> {
     if !m.strikes_write() {
         return None;
     }
-    let (own, sql) = (Arc::clone(m.own), m.sql.to_string());
+    let (own, sql, watch) = (Arc::clone(m.own), m.sql.to_string(), m.watch.clone());
     Some(marked(m.own, move || {
         let link = Arc::clone(&own);
-        run(&own, sql, move |first| match first.error() {
-            Some(_) => Next::Innocent(first),
-            None => run(&link, BACK, move |undone| answer(first, undone)),
+        run(&own, sql, move |first| match first.error().is_some() || !watch.waited() {
+            true => Next::Innocent(first),
+            false => run(&link, BACK, move |undone| answer(first, undone)),
         })
     }))
 }
@@ -41,8 +41,9 @@ pub(super) fn update_twice(m: &Moment<'_>) -> Option<Next> {
     }
     let (own, sql, poisons) =
         (Arc::clone(m.own), m.sql.to_string(), needs::poisons(m.world.family));
+    let (newer, watch) = (condition::rows_have_changed(m), m.watch.clone());
     Some(run(m.own, m.sql, move |first| {
-        if first.error().is_some() {
+        if first.error().is_some() || !(newer || watch.waited()) {
             return Next::Innocent(first);
         }
         let again = second_time(&own, sql, first.clone());

@@ -1,5 +1,7 @@
 //! Engines with a planted fault, for the tests of the faults.
 
+#![allow(dead_code)]
+
 use crate::support::open;
 use isolde_core::History;
 use isolde_engines::fault::{Fault, Planted, Strikes, plant_counted};

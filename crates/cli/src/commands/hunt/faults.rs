@@ -30,7 +30,9 @@ pub fn run(context: &Context<'_>, args: &FaultsArgs) -> Outcome {
     if args.list {
         let rows: Vec<Vec<String>> = chosen
             .iter()
-            .map(|f| vec![f.name.into(), concerns(f).into(), f.about.into()])
+            .map(|f| {
+                vec![f.name.into(), concerns(f).into(), format!("{}; strikes {}", f.about, f.when)]
+            })
             .collect();
         context.console.print(&table::layout(&rows, 90, &|_, _, text| text.to_string()));
         return Ok(ExitCode::Fine);

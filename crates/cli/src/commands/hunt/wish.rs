@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// A hunt that was asked for nothing in particular ends after this.
 const DEFAULT_TIME: Duration = Duration::from_secs(20);
-const DEFAULT_RATE: f64 = 0.1;
+const DEFAULT_RATE: f64 = 0.5;
 
 pub struct Wish {
     pub target: String,
