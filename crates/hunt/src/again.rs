@@ -10,6 +10,7 @@ use crate::executor::{ExecuteError, Executor, Fixture};
 use crate::finding::Finding;
 use crate::summary::Summary;
 use isolde_core::oracle::{self, Difference, ORACLES, Oracle};
+use isolde_core::sql::dialect::Family;
 use isolde_core::{Case, case};
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,6 +103,7 @@ fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, String
 pub fn again(executor: &mut Executor, case: &Case, seen: &Seen) -> Result<Again, ExecuteError> {
     executor.runner.check_levels(case, None)?;
     let info = executor.runner.engine.info().clone();
+    let case = &case.clone().read_as(Family::of(&info.engine));
     let fixture = Fixture::of_case(case, &info.engine, &info.version);
     let most = seen.finding.rate.trials_to_be_sure();
     let mut runs = 1;

@@ -8,6 +8,7 @@ mod error;
 mod expect;
 mod format;
 mod parse;
+mod parsed;
 mod selector;
 #[cfg(test)]
 mod tests;
@@ -16,10 +17,12 @@ pub use error::{ParseError, text_of};
 pub use expect::{Claim, Expected, Subject};
 pub use format::format;
 pub use parse::parse;
+pub use parsed::Parsed;
 pub use selector::Selector;
 
 use crate::sql::dialect::Family;
-use crate::{Anomaly, Level, sql};
+use crate::sql::{self, Stmt};
+use crate::{Anomaly, Level};
 use serde::{Deserialize, Serialize};
 
 /// A line number that does not take part in comparisons, so that a case
@@ -127,6 +130,8 @@ pub struct Step {
     /// client does that ignores an abort.
     pub anyway: bool,
     pub sql: String,
+    /// What [`Step::statement`] answers.
+    pub parsed: Parsed,
     pub notes: Vec<String>,
     pub line: Line,
 }
@@ -181,6 +186,13 @@ impl Case {
     /// In whose SQL the case is written, if all its engines are of one family.
     pub fn family(&self) -> Family {
         common_family(&self.engines)
+    }
+
+    /// The same case, its steps in the SQL of a family: where a case does not
+    /// say for whom it is, the engine that it runs on does.
+    pub fn read_as(mut self, family: Family) -> Case {
+        self.steps.iter_mut().for_each(|step| step.parsed.read_as(family));
+        self
     }
 
     /// The setup for an engine: its own if there is one, else the general one.
@@ -249,6 +261,7 @@ impl Step {
             level: None,
             anyway: false,
             sql: sql.into(),
+            parsed: Parsed::later(Family::Other),
             notes: Vec::new(),
             line,
         }
@@ -273,5 +286,11 @@ impl Step {
 
     pub fn kind(&self) -> sql::Kind {
         sql::kind(&self.sql)
+    }
+
+    /// What its text says; none where it could not be read with all that it
+    /// says. The first call reads it.
+    pub fn statement(&self) -> Option<&Stmt> {
+        self.parsed.of(&self.sql)
     }
 }

@@ -1,6 +1,8 @@
 //! Cases as text: what goes in comes out.
 
-use super::{format, parse};
+use super::{Case, format, parse};
+use crate::sql::Stmt;
+use crate::sql::dialect::Family;
 
 const BUG: &str = "\
 case: mysql/1
@@ -47,4 +49,19 @@ fn claims_about_a_setup_and_counts_are_checked() {
         let error = parse(&text).unwrap_err();
         assert_eq!((error.line, error.column), (6, at), "{claim}: {error}");
     }
+}
+
+#[test]
+fn a_step_is_read_in_the_sql_of_the_engines_of_its_case() {
+    let steps = "s1> insert into t values (1) on duplicate key update a = 2;\ns1> begin;\n";
+    let of = |engines: &str| parse(&format!("case: x\n{engines}{steps}")).unwrap();
+    let first = |case: &Case| case.steps[0].statement().is_some();
+    assert!(first(&of("engines: mysql, tidb@8-\n")));
+    assert!(!first(&of("engines: mysql, postgres\n")));
+    let anywhere = of("");
+    assert!(!first(&anywhere));
+    assert_eq!(anywhere.steps[1].statement(), Some(&Stmt::Begin(Default::default())));
+    let there = anywhere.clone().read_as(Family::Mysql);
+    assert!(first(&there));
+    assert_eq!(there, anywhere, "what was read takes no part in comparisons");
 }

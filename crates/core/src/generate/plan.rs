@@ -2,7 +2,7 @@
 
 use super::make::Rows;
 use crate::Level;
-use crate::case::{Case, Line, Setup, Statement, Step};
+use crate::case::{Case, Line, Parsed, Setup, Statement, Step};
 use crate::sql::dialect::Dialect;
 use crate::sql::feature::Feature;
 use crate::sql::render::{Renderer, listed};
@@ -216,8 +216,11 @@ impl Plan {
         let setup: Vec<Statement> =
             self.create_sql().into_iter().chain(self.insert_sql()).map(statement).collect();
         let step = |(tx, item): (usize, Item)| {
-            let session = &self.transactions[tx].session;
-            Step::plain(session, &item.statement().render(&self.dialect), Line::default())
+            let statement = item.statement();
+            let sql = statement.render(&self.dialect);
+            let plain = Step::plain(&self.transactions[tx].session, &sql, Line::default());
+            let parsed = Parsed::known(statement.into_owned(), self.dialect.family);
+            Step { parsed, ..plain }
         };
         let own_level = |tx: &TxPlan| tx.level.map(|level| (tx.session.clone(), level));
         Case {

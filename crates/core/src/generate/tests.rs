@@ -74,6 +74,15 @@ fn a_case_can_be_written_down_and_read_again() {
 }
 
 #[test]
+fn a_step_of_a_plan_has_the_statement_that_its_text_says() {
+    for plan in plans(60) {
+        for (step, (_, item)) in plan.to_case().steps.iter().zip(plan.steps()) {
+            assert_eq!(step.statement(), Some(item.statement().as_ref()), "{}", step.sql);
+        }
+    }
+}
+
+#[test]
 fn a_plan_depends_on_its_number_alone() {
     for engine in 0..ENGINES.len() {
         let generator = generator(engine, 3);

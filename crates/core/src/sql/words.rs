@@ -76,7 +76,7 @@ fn with_kind(sql: &str) -> Kind {
 /// Whether the statement may end a transaction without the protocol saying
 /// how: two-phase commit, or code that runs in the server.
 pub fn hides_its_end(sql: &str) -> bool {
-    let first = tokens(sql).next().unwrap_or("");
+    let first = first_word(sql);
     ["xa", "prepare", "call", "execute", "do"].iter().any(|w| first.eq_ignore_ascii_case(w))
 }
 
@@ -106,6 +106,11 @@ pub fn taints_session(sql: &str) -> bool {
         }
         _ => tokens(sql).any(leaves),
     }
+}
+
+/// The word that a statement begins with; empty when there is none.
+pub fn first_word(sql: &str) -> &str {
+    tokens(sql).next().unwrap_or("")
 }
 
 /// Words outside quotes and comments.

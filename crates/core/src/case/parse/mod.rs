@@ -81,7 +81,8 @@ impl<'a> Parser<'a> {
                 return Err(self.error_at(line, key.len() - session.len(), message));
             }
         }
-        Ok(self.case)
+        let family = self.case.family();
+        Ok(self.case.read_as(family))
     }
 
     fn top_level(&mut self, line: &'a str) -> Parsed<()> {

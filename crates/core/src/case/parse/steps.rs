@@ -61,13 +61,12 @@ impl<'a> Parser<'a> {
                     "a level in the prompt belongs to a step that begins a transaction",
                 ));
             }
+            let line = Line(first + text[..offset].matches('\n').count() + 1);
             self.case.steps.push(Step {
-                session: prompt.session.into(),
                 level: if i == 0 { level } else { None },
                 anyway,
-                sql,
                 notes: std::mem::take(&mut notes),
-                line: Line(first + text[..offset].matches('\n').count() + 1),
+                ..Step::plain(prompt.session, &sql, line)
             });
         }
         Ok(())

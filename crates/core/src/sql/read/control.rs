@@ -12,10 +12,23 @@ use crate::sql::words;
 /// prepared, and says nothing beyond what there is room for. These look the
 /// same in every family.
 pub fn control(text: &str) -> Option<Stmt> {
-    let pieces = words::pieces(text);
-    if text.contains("/*!") || pieces.len() > 24 {
+    const FIRST: [&str; 10] = [
+        "begin",
+        "start",
+        "commit",
+        "end",
+        "rollback",
+        "abort",
+        "savepoint",
+        "release",
+        "execute",
+        "set",
+    ];
+    let first = words::first_word(text);
+    if !FIRST.iter().any(|word| first.eq_ignore_ascii_case(word)) || text.contains("/*!") {
         return None;
     }
+    let pieces = words::pieces(text);
     let lower: Vec<String> = pieces.iter().map(|p| p.to_ascii_lowercase()).collect();
     let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
     match lower.as_slice() {
@@ -88,8 +101,8 @@ fn name(piece: &str) -> Option<String> {
             return (!inside.is_empty() && !inside.contains(quote)).then(|| inside.to_string());
         }
     }
-    let folded = piece.to_ascii_lowercase();
-    crate::sql::render::is_plain_name(&folded).then_some(folded)
+    let word = piece.chars().all(|c| c.is_alphanumeric() || c == '_');
+    word.then(|| piece.to_lowercase())
 }
 
 fn begin(rest: &[&str]) -> Option<Stmt> {
