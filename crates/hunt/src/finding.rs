@@ -4,8 +4,9 @@
 use crate::cause::{Cause, Label};
 use crate::check::{Checked, Violation};
 use crate::confirm::Rate;
+use isolde_core::case::Step;
 use isolde_core::oracle::Difference;
-use isolde_core::sql::{self, Kind};
+use isolde_core::sql::{self, Conflict, InsertSource, Kind, Stmt};
 use isolde_core::{Case, History, Level};
 use serde::{Deserialize, Serialize};
 
@@ -68,7 +69,7 @@ pub fn shape(case: &Case) -> String {
                 .steps
                 .iter()
                 .filter(|s| s.session == *session)
-                .filter_map(|s| statement_word(&s.sql))
+                .filter_map(statement_word)
                 .collect();
             words.join(" ")
         })
@@ -80,7 +81,41 @@ pub fn shape(case: &Case) -> String {
 }
 
 /// What a statement is, if it does something to rows or to what is kept.
-fn statement_word(text: &str) -> Option<String> {
+fn statement_word(step: &Step) -> Option<String> {
+    let Some(statement) = step.statement() else { return word_of_text(&step.sql) };
+    let word = match statement {
+        Stmt::Select(select) if select.locking.is_some() => "locking-read",
+        Stmt::Insert(insert) => match (&insert.conflict, &insert.source) {
+            (Conflict::Ignore | Conflict::DoNothing { .. } | Conflict::Update { .. }, _) => {
+                "upsert"
+            }
+            (Conflict::Replace, _) => "replace",
+            (Conflict::Fail, InsertSource::Select(_)) => "insert-select",
+            (Conflict::Fail, InsertSource::Values(_) | InsertSource::Defaults) => "insert",
+        },
+        Stmt::Update(_) => "update",
+        Stmt::Delete(_) => "delete",
+        Stmt::Rollback => "rollback",
+        Stmt::RollbackTo(_) => "rollback-to",
+        Stmt::Savepoint(_) => "savepoint",
+        Stmt::Release(_) => "release",
+        Stmt::CreateIndex { .. } => "create",
+        Stmt::DropIndex { .. } => "drop",
+        Stmt::AddColumn { .. } => "alter",
+        Stmt::Truncate(_) => "truncate",
+        Stmt::Select(_)
+        | Stmt::Begin(_)
+        | Stmt::Commit
+        | Stmt::SetAutocommit(_)
+        | Stmt::SetTransaction(_)
+        | Stmt::Prepare { .. }
+        | Stmt::Execute(_) => return None,
+    };
+    Some(word.into())
+}
+
+/// The same by the words, for a statement that cannot be read.
+fn word_of_text(text: &str) -> Option<String> {
     let words = sql::outer_words(text);
     let first = words.first()?.1.to_ascii_lowercase();
     match sql::kind(text) {
@@ -88,7 +123,8 @@ fn statement_word(text: &str) -> Option<String> {
         Kind::Rollback => Some("rollback".into()),
         Kind::RollbackTo => Some("rollback-to".into()),
         Kind::Select => {
-            let locking = words.iter().any(|(_, w)| w.eq_ignore_ascii_case("for"));
+            let opens = |w: &str| ["for", "lock"].iter().any(|o| w.eq_ignore_ascii_case(o));
+            let locking = words.iter().any(|(_, w)| opens(w));
             locking.then(|| "locking-read".into())
         }
         Kind::Write if first == "insert" => {
@@ -102,6 +138,8 @@ fn statement_word(text: &str) -> Option<String> {
             };
             Some(kind.into())
         }
+        // CockroachDB's word for REPLACE.
+        Kind::Write if first == "upsert" => Some("replace".into()),
         _ => Some(first),
     }
 }
@@ -133,4 +171,44 @@ pub fn title(case: &Case, checked: &Checked, label: Label) -> String {
         None => "nothing differs",
     };
     format!("{} at {level}: {what} ({})", label.name(), shape(case))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isolde_core::case;
+    use isolde_core::generate::{Dialect, Generator, Options};
+
+    /// Signatures are stored, so what a statement is called may not hang on
+    /// whether it could be read.
+    #[test]
+    fn generated_statements_are_called_by_what_their_words_say() {
+        for engine in ["sqlite", "postgres", "mysql", "mariadb", "tidb", "duckdb", "cockroach"] {
+            let dialect = Dialect::for_engine(engine, "9");
+            let mut options = Options::new(Vec::new(), Level::Serializable);
+            (options.ddl, options.prepared) = (true, true);
+            let generator = Generator::new(dialect, 5, options);
+            for number in (0..600).step_by(3) {
+                for step in generator.plan(number).to_case().steps {
+                    assert_eq!(statement_word(&step), word_of_text(&step.sql), "{}", step.sql);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_shape_is_made_of_what_statements_do() {
+        let of = |engine: &str, steps: &str| {
+            shape(&case::parse(&format!("case: x\nengines: {engine}\n{steps}")).unwrap())
+        };
+        let locking = "s1> begin;\ns1> select a from t lock in share mode;\ns1> commit;\n\
+                       s2> insert or replace into t values (1);\n";
+        assert_eq!(of("sqlite", locking), "locking-read | replace");
+        // Names are no words, neither here nor in what cannot be read.
+        let named =
+            "s1> select a from t as conflict;\ns1> insert into t (a, duplicate) values (1, 2);\n";
+        assert_eq!(of("sqlite", named), "insert");
+        let opaque = "s1> insert into s.t values (1) on conflict do nothing;\ns1> xa start 'x';\n";
+        assert_eq!(of("postgres", opaque), "upsert");
+    }
 }

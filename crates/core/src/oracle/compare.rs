@@ -2,8 +2,9 @@
 //! of typed rows, whether each write succeeded, how many rows it changed.
 
 use super::{Concurrent, Replay};
+use crate::case::Step;
 use crate::history::{FinalRows, History, What};
-use crate::sql::{self, Kind};
+use crate::sql::{self, Kind, LockPatience, Stmt};
 use crate::transcript::reply_text;
 use crate::value::{Row, rows_without, same_multiset};
 use serde::{Deserialize, Serialize};
@@ -76,17 +77,18 @@ fn final_difference(ours: &FinalRows, theirs: &FinalRows) -> Option<Difference> 
 
 /// What each write of the replay did here and there.
 pub fn writes(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Difference> {
-    outcomes(run, replay, serial, Kind::Write, |ours, theirs, label, sql| match (ours, theirs) {
+    outcomes(run, replay, serial, Kind::Write, |ours, theirs, label, step| match (ours, theirs) {
         (What::Error(_), What::Error(_)) => None,
         (What::Error(_), _) | (_, What::Error(_) | What::NotSent { .. }) => {
             Some(Difference::Success {
                 label,
-                sql,
+                sql: step.sql.clone(),
                 concurrent: explain(ours),
                 serial: explain(theirs),
             })
         }
         (What::Affected { count: a }, What::Affected { count: b }) if a != b => {
+            let sql = step.sql.clone();
             Some(Difference::Affected { label, sql, concurrent: *a, serial: *b })
         }
         _ => None,
@@ -96,18 +98,33 @@ pub fn writes(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Di
 /// What each read of the replay returned here and there. SKIP LOCKED asks for
 /// other rows when others are at work.
 pub fn reads(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Difference> {
-    outcomes(run, replay, serial, Kind::Select, |ours, theirs, label, sql| {
-        if sql::outer_words(&sql).iter().any(|(_, word)| word.eq_ignore_ascii_case("skip")) {
+    outcomes(run, replay, serial, Kind::Select, |ours, theirs, label, step| {
+        if skips_locked(step) {
             return None;
         }
         let (ours, theirs) = (ours.rows()?, theirs.rows()?);
         (!same_multiset(ours, theirs)).then(|| Difference::Read {
             label,
-            sql,
+            sql: step.sql.clone(),
             concurrent: ours.to_vec(),
             serial: theirs.to_vec(),
         })
     })
+}
+
+/// Whether the rows that others hold are left out of what it reads.
+fn skips_locked(step: &Step) -> bool {
+    match step.statement() {
+        Some(Stmt::Select(select)) => {
+            let patience = select.locking.as_ref().map(|l| l.patience);
+            patience == Some(LockPatience::SkipLocked)
+        }
+        Some(_) => false,
+        None => {
+            let words = sql::outer_words(&step.sql);
+            words.iter().any(|(_, word)| word.eq_ignore_ascii_case("skip"))
+        }
+    }
 }
 
 fn outcomes(
@@ -115,7 +132,7 @@ fn outcomes(
     replay: &Replay,
     serial: &History,
     kind: Kind,
-    differ: impl Fn(&What, &What, String, String) -> Option<Difference>,
+    differ: impl Fn(&What, &What, String, &Step) -> Option<Difference>,
 ) -> Vec<Difference> {
     let mut found = Vec::new();
     // What was taken back has no effect that a serial run would have to show.
@@ -128,7 +145,7 @@ fn outcomes(
         if let (Some(ours), Some(theirs)) =
             (run.history.outcome(*step).reply, serial.outcome(at).reply)
         {
-            found.extend(differ(ours, theirs, run.case.label(*step), what.sql.clone()));
+            found.extend(differ(ours, theirs, run.case.label(*step), what));
         }
     }
     found

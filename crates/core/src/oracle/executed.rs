@@ -2,7 +2,7 @@
 //! order in which they ended.
 
 use crate::history::{ErrorClass, History, TxEnd, What};
-use crate::sql::{self, Kind};
+use crate::sql::{self, Kind, Stmt, read};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +96,7 @@ pub fn executed(history: &History) -> Vec<Executed> {
                     && !failed_by_others(what)
                 {
                     all[t].steps.push(step);
-                } else if belongs.is_none() && is_execute(&history.steps[step].sql) {
+                } else if belongs.is_none() && runs_prepared(&history.steps[step].sql) {
                     let failed = what.error().is_some();
                     let how = if failed { TxEnd::Aborted } else { TxEnd::Committed };
                     all.push(Executed {
@@ -127,8 +127,12 @@ pub fn executed(history: &History) -> Vec<Executed> {
 
 /// EXECUTE by itself is a transaction of its own, whatever it executes; the
 /// history does not know what that is and has none.
-fn is_execute(text: &str) -> bool {
-    sql::outer_words(text).first().is_some_and(|(_, word)| word.eq_ignore_ascii_case("execute"))
+fn runs_prepared(text: &str) -> bool {
+    match read::control(text) {
+        Some(statement) => matches!(statement, Stmt::Execute(_)),
+        // With values for its parameters.
+        None => sql::first_word(text).eq_ignore_ascii_case("execute"),
+    }
 }
 
 /// The savepoints of a session. MySQL takes one before its transaction has
@@ -140,21 +144,26 @@ impl Savepoints {
     /// Follows a statement that succeeded; for ROLLBACK TO the step of its
     /// savepoint.
     fn heed(&mut self, text: &str, step: usize) -> Option<usize> {
-        let name = || {
-            let words = sql::outer_words(text);
-            words.last().map(|(_, word)| word.to_ascii_lowercase()).unwrap_or_default()
-        };
         let place = |all: &[(String, usize)], name: &str| all.iter().rposition(|(n, _)| n == name);
-        match sql::kind(text) {
-            Kind::Savepoint => self.0.push((name(), step)),
-            Kind::Release => self.0.truncate(place(&self.0, &name())?),
-            Kind::RollbackTo => {
-                let place = place(&self.0, &name())?;
+        match read::control(text) {
+            Some(Stmt::Savepoint(name)) => self.0.push((name, step)),
+            Some(Stmt::Release(name)) => self.0.truncate(place(&self.0, &name)?),
+            Some(Stmt::RollbackTo(name)) => {
+                let place = place(&self.0, &name)?;
                 self.0.truncate(place + 1);
                 return Some(self.0[place].1);
             }
-            Kind::Begin | Kind::Commit | Kind::Rollback => self.0.clear(),
-            _ => {}
+            // COMMIT AND CHAIN and XA COMMIT are not read, but they end it.
+            _ => match sql::kind(text) {
+                Kind::Begin | Kind::Commit | Kind::Rollback => self.0.clear(),
+                Kind::Savepoint
+                | Kind::RollbackTo
+                | Kind::Release
+                | Kind::Select
+                | Kind::Write
+                | Kind::Ddl
+                | Kind::Other => {}
+            },
         }
         None
     }

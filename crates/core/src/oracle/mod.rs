@@ -24,7 +24,9 @@ pub use crash::broken;
 pub use executed::{Executed, executed};
 pub use serial::{Replay, Serial, other_orders, serial_statements, serial_transactions};
 
+use crate::case::Step;
 use crate::history::ErrorEffect;
+use crate::sql::{self, Stmt};
 use crate::{Case, History};
 
 /// Every oracle there is.
@@ -95,9 +97,7 @@ impl<'a> Concurrent<'a> {
             };
             e.what.error().is_some_and(|error| error.effect == ErrorEffect::RolledBack)
                 && e.step.is_some_and(alone)
-                && self.case.steps.iter().any(|s| {
-                    s.session == e.session && s.sql.to_ascii_lowercase().contains("autocommit")
-                })
+                && self.case.steps.iter().any(|s| s.session == e.session && turns_off_autocommit(s))
         })
     }
 
@@ -117,6 +117,17 @@ impl<'a> Concurrent<'a> {
             Some("the final rows could not be read")
         } else {
             None
+        }
+    }
+}
+
+/// What cannot be read, such as a SET of several things, may do it, too.
+fn turns_off_autocommit(step: &Step) -> bool {
+    match step.statement() {
+        Some(statement) => *statement == Stmt::SetAutocommit(false),
+        None => {
+            let words = sql::outer_words(&step.sql);
+            words.iter().any(|(_, word)| word.to_ascii_lowercase().ends_with("autocommit"))
         }
     }
 }

@@ -116,7 +116,7 @@ fn statements_are_replayed_by_themselves_without_their_transactions() {
 fn what_rollback_to_took_back_is_neither_replayed_by_itself_nor_compared() {
     let case = case_of(
         "s1> begin;\ns1> update t set v = 1;\ns1> savepoint a;\ns1> update t set v = 2;\n\
-         s1> savepoint b;\ns1> update t set v = 3;\ns1> rollback to savepoint a;\n\
+         s1> savepoint \"b c\";\ns1> update t set v = 3;\ns1> rollback to savepoint A;\n\
          s1> update t set v = 4;\ns1> commit;\n",
     );
     let history = history_of(&case, &[4], answered);
@@ -317,6 +317,9 @@ fn reads_that_skip_locked_rows_are_not_compared() {
     };
     assert_eq!(reads("select v from t for update skip locked"), Verdict::Consistent);
     assert!(reads("select v from t where a = 'skip locked' for update").differences().is_some());
+    assert!(reads("select v from t as skip").differences().is_some());
+    let opaque = "select v from t join u using (a) for update skip locked";
+    assert_eq!(reads(opaque), Verdict::Consistent);
 }
 
 #[test]
@@ -435,6 +438,9 @@ fn a_deadlock_of_the_first_statement_without_autocommit_leaves_the_verdict_open(
             .is_some()
     };
     assert!(judged("set autocommit = 0"));
+    assert!(judged("set sql_mode = '', @@session.autocommit = 0"));
+    assert!(!judged("set autocommit = 1"));
+    assert!(!judged("insert into t values ('autocommit')"));
     assert!(!judged("set names utf8"));
 }
 
