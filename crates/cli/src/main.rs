@@ -12,6 +12,7 @@ mod interrupt;
 mod junit;
 mod known_bugs;
 mod library;
+mod page;
 mod scenarios;
 mod table;
 mod visible;

@@ -95,7 +95,7 @@ fn bugs(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::made;
+    use crate::samples::made;
 
     fn finding(number: u64, label: Label, signature: &str) -> Finding {
         made(number, "wait", label, signature).finding

@@ -7,7 +7,7 @@
 use crate::claim::{self, Claim};
 use crate::files;
 use crate::finding::{Evidence, Finding};
-use crate::report::load::is_folder_name;
+use crate::stored::is_folder_name;
 use crate::summary::Summary;
 use isolde_core::case;
 use isolde_core::transcript::transcript;
@@ -171,6 +171,13 @@ impl Folder {
         at(&file, files::replace(&file, (json(summary) + "\n").as_bytes()))
     }
 
+    /// The page for people.
+    pub fn write_page(&self, page: &str) -> Done<PathBuf> {
+        let file = self.path.join("report.html");
+        at(&file, files::replace(&file, page.as_bytes()))?;
+        Ok(file)
+    }
+
     pub fn read_summary(&self) -> Done<Summary> {
         let file = self.path.join("hunt.json");
         let wrong = |e: &dyn std::fmt::Display| unusable(&file, e);
@@ -296,7 +303,7 @@ fn json(value: &impl serde::Serialize) -> String {
 mod tests {
     use super::*;
     use crate::cause::Label;
-    use crate::report::tests::made;
+    use crate::samples::made;
 
     fn folder(dir: &Path) -> Folder {
         let folder = Folder::create(&dir.join("out")).unwrap();

@@ -31,7 +31,10 @@ pub mod merge;
 pub mod reduce;
 pub mod report;
 pub mod resume;
+#[doc(hidden)]
+pub mod samples;
 mod script;
 pub mod snapshot;
+pub mod stored;
 pub mod summary;
 pub mod tally;

@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn numbers_that_no_hunt_writes_are_refused_by_name() {
-        let mut summary = crate::report::tests::summary(7, Shard { part: 1, of: 2 }, 1);
+        let mut summary = crate::samples::summary(7, Shard { part: 1, of: 2 }, 1);
         summary.identity.seed = u64::MAX;
         summary.progress.blocks = vec![(0, 2), (4, 9)];
         let good = serde_json::to_value(&summary).unwrap();

@@ -3,8 +3,8 @@
 use super::{Context, Outcome};
 use crate::baseline::BaselineArgs;
 use crate::exit_code::{ExitCode, Failure};
+use crate::page;
 use isolde_hunt::folder::Folder;
-use isolde_hunt::report;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub fn run(context: &Context<'_>, dir: &Path, baseline: &BaselineArgs) -> Outcom
 /// Whoever mistypes a folder hears of the folder, not of a file in it.
 pub fn write(dir: &Path) -> Result<PathBuf, Failure> {
     is_hunt(dir)?;
-    Ok(report::write(dir)?)
+    Ok(page::write(dir)?)
 }
 
 pub fn is_hunt(dir: &Path) -> Result<(), Failure> {

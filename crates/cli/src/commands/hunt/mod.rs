@@ -129,7 +129,7 @@ fn finish(
             Err(error) => troubles.push(error),
         }
     }
-    if let Err(error) = isolde_hunt::report::write(folder.path()) {
+    if let Err(error) = crate::page::write(folder.path()) {
         troubles.push(error.into());
     }
     if let Some(file) = junit {

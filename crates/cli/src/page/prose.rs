@@ -1,19 +1,21 @@
 //! What a finding says, as a paragraph. The rows and answers that differ stand
 //! in tables of their own below it.
 
-use super::html::{code, link, text};
-use crate::cause::Label;
-use crate::finding::Finding;
+use super::html::{code, joined, link, text};
+use isolde_hunt::cause::Label;
+use isolde_hunt::finding::Finding;
+use maud::{Markup, html};
 
 /// Where a list of sentences turns to what differs.
 const COMPARISON: &str = "Compared ";
 
-pub fn paragraph(finding: &Finding) -> String {
-    let mut sentences = vec![beginning(finding), compared(finding), again(finding)];
-    sentences.extend(cause(finding));
+pub fn paragraph(finding: &Finding) -> Markup {
+    let told = [beginning(finding), compared(finding), again(finding), cause(finding)];
+    let mut sentences: Vec<Markup> =
+        told.iter().filter(|s| !s.is_empty()).map(|s| html! { (s) }).collect();
+    sentences.extend(documentation(finding));
     sentences.extend(known(finding));
-    sentences.retain(|s| !s.is_empty());
-    format!("<p class=sentences>{}</p>\n", sentences.join(" "))
+    html! { p.sentences { (joined(&sentences, " ")) } }
 }
 
 /// How the run went, in the hunt's own words.
@@ -62,22 +64,19 @@ fn again(finding: &Finding) -> String {
     }
 }
 
-fn cause(finding: &Finding) -> Vec<String> {
-    let cause = &finding.cause;
-    let why = reasons(&cause.evidence);
-    let word = match cause.label {
+fn cause(finding: &Finding) -> String {
+    let why = reasons(&finding.cause.evidence);
+    let word = match finding.cause.label {
         Label::Bug => "It is a bug",
         Label::Undecided => "Whether it is a bug is undecided",
         Label::Documented => "It is documented behaviour",
     };
-    let mut said = vec![match why.is_empty() {
-        true => format!("{word}."),
-        false => format!("{word}: {why}"),
-    }];
-    if let Some(behaviour) = &cause.behaviour {
-        said.push(format!("The documentation: {}.", link(&behaviour.link, &behaviour.about)));
-    }
-    said
+    if why.is_empty() { format!("{word}.") } else { format!("{word}: {why}") }
+}
+
+fn documentation(finding: &Finding) -> Option<Markup> {
+    let behaviour = finding.cause.behaviour.as_ref()?;
+    Some(html! { "The documentation: " (link(&behaviour.link, &behaviour.about)) "." })
 }
 
 /// What was tried and what came of it, as one sentence.
@@ -86,8 +85,8 @@ pub fn reasons(evidence: &[String]) -> String {
     if all.is_empty() { String::new() } else { all.join("; ") + "." }
 }
 
-fn known(finding: &Finding) -> Option<String> {
-    let shown: Vec<String> = finding
+fn known(finding: &Finding) -> Option<Markup> {
+    let shown: Vec<Markup> = finding
         .known
         .iter()
         .map(|id| match tracker(id) {
@@ -95,7 +94,8 @@ fn known(finding: &Finding) -> Option<String> {
             None => code(id),
         })
         .collect();
-    (!shown.is_empty()).then(|| format!("It resembles what is known as {}.", shown.join(", ")))
+    let said = html! { "It resembles what is known as " (joined(&shown, ", ")) "." };
+    (!shown.is_empty()).then_some(said)
 }
 
 /// Where the bug with this id of the library was reported.
@@ -117,24 +117,24 @@ fn tracker(id: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::made;
     use isolde_core::case;
+    use isolde_hunt::samples::made;
     use std::path::Path;
 
     #[test]
     fn a_finding_is_told_in_sentences() {
         let finding = made(1, "wait", Label::Bug, "x").finding;
-        let said = paragraph(&finding);
+        let said = paragraph(&finding).into_string();
         assert_eq!(
             said,
-            "<p class=sentences>The statements ran concurrently at REPEATABLE READ. Committed, in \
+            "<p class=\"sentences\">The statements ran concurrently at REPEATABLE READ. Committed, in \
              this order: s1, s2. On the way s2.3 waited for s1. The outcome is not that of the \
              committed transactions run one after the other in the order of their commits, nor of \
              the same statements run one by one in autocommit. It happened again on fresh tables. \
              It is a bug: no serial order of the committed transactions explains it. It resembles \
              what is known as <a href=\"https://jira.mariadb.org/browse/MDEV-26642\" \
              rel=\"noopener noreferrer\">mariadb/mdev-26642</a>, \
-             <code>papers/writecheck-figure-1</code>.</p>\n"
+             <code>papers/writecheck-figure-1</code>.</p>"
         );
         let with = |oracles: &[&str]| {
             let oracles = oracles.iter().map(ToString::to_string).collect();

@@ -4,40 +4,49 @@
 use super::html::code;
 use isolde_core::History;
 use isolde_core::case;
+use maud::{Markup, html};
 
 const MOST: usize = 40;
 
 /// The setup of a case and what was drawn of its run, side by side where the
 /// screen is wide enough.
-pub fn beside(case: &str, history: &History, drawn: &str) -> String {
-    let Ok(case) = case::parse(case) else { return drawn.into() };
+pub fn beside(case: &str, history: &History, drawn: &Markup) -> Markup {
+    let Ok(case) = case::parse(case) else { return drawn.clone() };
     let statements = case.setup_for(&history.on.engine, &history.on.version);
     if statements.is_empty() {
-        return drawn.into();
+        return drawn.clone();
     }
-    let line = |sql: &str| format!("<li>{}</li>", code(&format!("{sql};")));
-    let mut lines: String = statements.iter().take(MOST).map(|s| line(&s.sql)).collect();
-    if statements.len() > MOST {
-        lines.push_str("<li class=note>and more: the case file below has all</li>");
+    html! {
+        div.scene {
+            div.setup {
+                p.word { "The tables at the start" }
+                ul {
+                    @for statement in statements.iter().take(MOST) {
+                        li { (code(&format!("{};", statement.sql))) }
+                    }
+                    @if statements.len() > MOST {
+                        li.note { "and more: the case file below has all" }
+                    }
+                }
+            }
+            div { (drawn) }
+        }
     }
-    format!(
-        "<div class=scene><div class=setup><p class=word>The tables at the start</p>\
-         <ul>{lines}</ul></div><div>{drawn}</div></div>\n"
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::fixture;
+    use isolde_hunt::samples::recorded;
 
     #[test]
     fn the_setup_of_the_engine_stands_beside_its_run() {
         let text = "case: x\n\nsetup:\n  create table t (a int);\n\nsetup mariadb:\n  \
                     create table m (a int);\n  insert into m values (1);\n\ns1> begin;\n";
-        let history = fixture("wait");
+        let history = recorded("wait");
         assert_eq!(history.on.engine, "mariadb");
-        let page = beside(text, &history, "DRAWN");
+        let beside = |case: &str| super::beside(case, &history, &html! { "DRAWN" }).into_string();
+        let page = beside(text);
         assert!(
             page.contains(
                 "<code>create table m (a int);</code></li><li><code>insert into m values (1);"
@@ -45,7 +54,7 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("DRAWN") && !page.contains("create table t"), "{page}");
-        assert_eq!(beside("case: x\n\ns1> begin;\n", &history, "DRAWN"), "DRAWN");
-        assert_eq!(beside("nonsense", &history, "DRAWN"), "DRAWN");
+        assert_eq!(beside("case: x\n\ns1> begin;\n"), "DRAWN");
+        assert_eq!(beside("nonsense"), "DRAWN");
     }
 }

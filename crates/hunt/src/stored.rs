@@ -6,10 +6,11 @@ use isolde_core::History;
 use isolde_core::history::What;
 use std::path::Path;
 
-/// Larger files are not read: a report is for reading too.
+/// Larger files are not read: what is shown of them would not be either.
 const LARGEST_FILE: u64 = 16 << 20;
 
-pub struct Evidence {
+/// The runs and texts in the folder of a finding.
+pub struct Stored {
     pub concurrent: Result<History, String>,
     /// The serial runs that are there, by what they are.
     pub serial: Vec<(&'static str, Result<History, String>)>,
@@ -25,7 +26,7 @@ pub fn is_folder_name(id: &str) -> bool {
     !id.is_empty() && id.len() <= 100 && !id.starts_with('.') && id.chars().all(plain)
 }
 
-pub fn evidence(dir: &Path, id: &str) -> Result<Evidence, String> {
+pub fn stored(dir: &Path, id: &str) -> Result<Stored, String> {
     if !is_folder_name(id) {
         return Err(format!("`{id}` is not the name of a finding's folder"));
     }
@@ -44,7 +45,7 @@ pub fn evidence(dir: &Path, id: &str) -> Result<Evidence, String> {
         .collect();
     let concurrent = history(&folder, "concurrent.json")
         .and_then(|h| h.ok_or_else(|| "concurrent.json is missing".into()));
-    Ok(Evidence {
+    Ok(Stored {
         concurrent,
         serial,
         script: read(&folder, "script.sql").ok().flatten(),
@@ -91,7 +92,7 @@ fn dangling(history: &History) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::fixture;
+    use crate::samples::recorded;
     use std::fs;
 
     #[test]
@@ -102,13 +103,13 @@ mod tests {
         for bad in ["", ".", "..", "../x", "a/b", "a\\b", "/etc", "a b", "<b>", "é"] {
             assert!(!is_folder_name(bad), "{bad}");
         }
-        assert!(evidence(Path::new("/"), "../etc").is_err());
+        assert!(stored(Path::new("/"), "../etc").is_err());
     }
 
     #[test]
     fn what_is_missing_or_damaged_is_said_in_words() {
         let dir = tempfile::tempdir().unwrap();
-        let said = |id: &str| match evidence(dir.path(), id) {
+        let said = |id: &str| match stored(dir.path(), id) {
             Err(text) => text,
             Ok(e) => e.concurrent.err().unwrap_or_default(),
         };
@@ -119,11 +120,11 @@ mod tests {
         let put = |text: &str| fs::write(folder.join("concurrent.json"), text).unwrap();
         put("{\"isolde\":");
         assert!(said("1").starts_with("concurrent.json is damaged: EOF"), "{}", said("1"));
-        let mut history = fixture("wait");
+        let mut history = recorded("wait");
         history.events[3].step = Some(99);
         put(&serde_json::to_string(&history).unwrap());
         assert_eq!(said("1"), "concurrent.json is damaged: event 3 is of step 99, and there are 9");
-        history = fixture("wait");
+        history = recorded("wait");
         history.transactions.clear();
         put(&serde_json::to_string(&history).unwrap());
         assert!(said("1").contains("ends transaction 0"), "{}", said("1"));
@@ -134,10 +135,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("findings/1");
         fs::create_dir_all(&folder).unwrap();
-        let text = serde_json::to_string(&fixture("wait")).unwrap();
+        let text = serde_json::to_string(&recorded("wait")).unwrap();
         fs::write(folder.join("concurrent.json"), &text).unwrap();
         fs::write(folder.join("serial-stmt.json"), "[]").unwrap();
-        let found = evidence(dir.path(), "1").unwrap();
+        let found = stored(dir.path(), "1").unwrap();
         assert!(found.concurrent.is_ok());
         assert_eq!(found.serial.len(), 1);
         assert!(found.serial[0].1.as_ref().unwrap_err().starts_with("serial-stmt.json is damaged"));

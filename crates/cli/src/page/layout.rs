@@ -59,7 +59,7 @@ pub struct Span {
 
 impl<'h> Layout<'h> {
     /// Expects a history in which every number that refers to a step or a
-    /// transaction has one; see [`super::load`].
+    /// transaction has one; see [`isolde_hunt::stored`].
     pub fn of(history: &'h History) -> Layout<'h> {
         let mut layout = Layout::default();
         for step in &history.steps {
@@ -170,7 +170,7 @@ impl<'h> Layout<'h> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::fixture;
+    use isolde_hunt::samples::recorded;
 
     fn cell<'l, 'h>(layout: &'l Layout<'h>, label: &str) -> Vec<&'l Cell<'h>> {
         layout.cells.iter().filter(|c| c.step.is_some_and(|s| s.label == label)).collect()
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_statement_stands_in_the_lane_of_its_session_and_in_the_order_it_was_sent() {
-        let history = fixture("wait");
+        let history = recorded("wait");
         let layout = Layout::of(&history);
         assert_eq!(layout.lanes, ["s1", "s2"]);
         let places: Vec<(usize, usize)> = layout.cells.iter().map(|c| (c.lane, c.row)).collect();
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_a_bar_that_ends_where_the_statement_resumed() {
-        let history = fixture("wait");
+        let history = recorded("wait");
         let layout = Layout::of(&history);
         let [sent, resumed] = cell(&layout, "s2.3")[..] else { panic!("two cells") };
         assert_eq!((sent.row, resumed.row, resumed.what), (4, 7, Kind::Later));
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_victim_ends_its_transaction_and_what_was_not_sent_stands_apart() {
-        let history = fixture("deadlock");
+        let history = recorded("deadlock");
         let layout = Layout::of(&history);
         let victim = cell(&layout, "s2.3")[0];
         assert!(matches!(victim.news[..], [What::Error(_), What::Ended { .. }]));
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_statement_that_never_goes_on_waits_to_the_end() {
-        let mut history = fixture("wait");
+        let mut history = recorded("wait");
         history.events.retain(|e| {
             e.step != Some(4) || !matches!(e.what, What::Resumed | What::Affected { .. })
         });
@@ -233,7 +233,7 @@ mod tests {
             assert!(layout.spans.iter().all(|s| s.from <= s.to && s.to < layout.rows));
         };
         for name in ["wait", "deadlock", "serialization"] {
-            let whole = fixture(name);
+            let whole = recorded(name);
             for i in 0..whole.events.len() {
                 let mut less = whole.clone();
                 less.events.remove(i);

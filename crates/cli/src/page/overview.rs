@@ -1,18 +1,19 @@
 //! The top of the page: what was hunted, how, and what came of it in numbers.
 
-use super::html::{self, code, details, escape, link, number, plural, table, text};
+use super::html::{code, details, link, number, plural, table, text};
 use super::prose;
-use crate::cause::Label;
-use crate::finding::Finding;
-use crate::summary::{Shard, Summary};
-use crate::tally::Counts;
 use isolde_core::Level;
+use isolde_hunt::cause::Label;
+use isolde_hunt::finding::Finding;
+use isolde_hunt::summary::{Shard, Summary};
+use isolde_hunt::tally::Counts;
+use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 
 const EXAMPLES: usize = 2;
 
 /// `kinds` says how many signatures the findings of a cause have.
-pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> String {
+pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> Markup {
     let v = summary.violations;
     let of = |label: Label| match kinds(label) {
         0 => String::new(),
@@ -33,23 +34,24 @@ pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> String {
         ("fine", "No violation that the documentation does not explain".into())
     };
     let id = &summary.identity;
-    let planted = id.fault().map_or(String::new(), |fault| {
-        format!(
-            "<p class=\"verdict undecided\">A fault was planted: {}. What was found is not \
-                 the engine's.</p>\n",
-            code(fault)
-        )
-    });
-    format!(
-        "<header><p class=brand>Isolde · hunt report</p><h1>{} <span>{}</span></h1>\n\
-         <p class=\"verdict {class}\">{words}, in {}</p>\n{planted}</header>\n",
-        text(&id.target),
-        text(&id.server_version),
-        plural(summary.cases, "case")
-    )
+    html! {
+        header {
+            p.brand { "Isolde · hunt report" }
+            h1 { (text(&id.target)) " " span { (text(&id.server_version)) } }
+            p class={ "verdict " (class) } { (words) ", in " (plural(summary.cases, "case")) }
+            @if let Some(fault) = id.fault() {
+                // They stand beside each other like words.
+                " "
+                p class="verdict undecided" {
+                    "A fault was planted: " (code(fault))
+                    ". What was found is not the engine's."
+                }
+            }
+        }
+    }
 }
 
-pub fn facts(summary: &Summary) -> String {
+pub fn facts(summary: &Summary) -> Markup {
     let id = &summary.identity;
     let rate = summary.cases as f64 / summary.seconds.max(0.001);
     let share = |part: u64, of: u64| format!("{:.1} %", 100.0 * part as f64 / of.max(1) as f64);
@@ -79,18 +81,18 @@ pub fn facts(summary: &Summary) -> String {
         }
     }
     if summary.shards != [Shard::WHOLE] {
-        pairs.push(("shards", escape(&shards(&summary.shards))));
+        pairs.push(("shards", shards(&summary.shards)));
     }
     // The number of cases stands above.
     let told = |(name, value): &(&String, &String)| *value != "false" && *name != "cases";
     let asked = id.options.iter().filter(told);
     let shown = |value: &str| if value == "true" { "yes".into() } else { text(value) };
     pairs.extend(asked.map(|(name, value)| (name.as_str(), shown(value))));
-    let list: String = pairs
-        .iter()
-        .map(|(k, v)| format!("<div><dt>{}</dt><dd>{v}</dd></div>\n", text(k)))
-        .collect();
-    format!("<dl class=facts>{list}</dl>\n")
+    html! {
+        dl.facts {
+            @for (name, value) in &pairs { div { dt { (text(name)) } dd { (value) } } }
+        }
+    }
 }
 
 /// Which shards are here, and which are not.
@@ -104,44 +106,49 @@ fn shards(all: &[Shard]) -> String {
     format!("{}{more} ({} of {of} are here)", names.join(", "), all.len())
 }
 
-pub fn counts(summary: &Summary) -> String {
-    let body = by_cause("level", &summary.by_level) + &by_cause("oracle", &summary.by_oracle);
-    format!("<h2>Violations by cause</h2>\n<div class=two>{body}</div>\n")
+pub fn counts(summary: &Summary) -> Markup {
+    html! {
+        h2 { "Violations by cause" }
+        div.two {
+            (by_cause("level", &summary.by_level))
+            (by_cause("oracle", &summary.by_oracle))
+        }
+    }
 }
 
-fn by_cause(head: &str, all: &BTreeMap<String, Counts>) -> String {
+fn by_cause(head: &str, all: &BTreeMap<String, Counts>) -> Markup {
+    if all.is_empty() {
+        return html! { p.note { "No violation at any " (head) "." } };
+    }
     // Levels from weak to strong; other names stay as they are.
     let mut all: Vec<(&String, &Counts)> = all.iter().collect();
     all.sort_by_key(|(name, _)| name.parse::<Level>().ok());
-    let rows: Vec<Vec<String>> = all
+    let cell = |label: Label, n: u64| match n {
+        0 => html! { span.zero { "0" } },
+        n => html! { span class={ "n " (label.name()) } { (number(n)) } },
+    };
+    let rows: Vec<Vec<Markup>> = all
         .iter()
         .map(|(name, c)| {
-            let cell = |label: Label, n: u64| match n {
-                0 => "<span class=zero>0</span>".to_string(),
-                n => format!("<span class=\"n {}\">{}</span>", label.name(), number(n)),
-            };
             vec![
-                text(name),
+                html! { (text(name)) },
                 cell(Label::Bug, c.bug),
                 cell(Label::Undecided, c.undecided),
                 cell(Label::Documented, c.documented),
             ]
         })
         .collect();
-    if rows.is_empty() {
-        return format!("<p class=note>No violation at any {head}.</p>\n");
-    }
     table(&[head, "bug", "undecided", "documented"], &rows)
 }
 
 /// Documented violations by behaviour and level, with a few examples of each.
-pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, String>) -> String {
+pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, String>) -> Markup {
     let all = match all {
         Ok(all) => all,
-        Err(what) => return format!("<h2>Documented</h2><p class=damage>{}</p>\n", text(what)),
+        Err(what) => return html! { h2 { "Documented" } p.damage { (text(what)) } },
     };
     if all.is_empty() && summary.by_behaviour.is_empty() {
-        return String::new();
+        return html! {};
     }
     let levels: BTreeSet<Option<Level>> = all.iter().map(|f| f.level).collect();
     let mut groups: BTreeMap<&str, Vec<&Finding>> =
@@ -152,74 +159,86 @@ pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, String>) -> Stri
     }
     let mut heads = vec!["behaviour", "in all"];
     heads.extend(levels.iter().map(|l| l.map_or("default", |l| l.short())));
-    let mut rows = Vec::new();
-    let mut examples = String::new();
-    for (name, found) in &groups {
+    let row = |(name, found): (&&str, &Vec<&Finding>)| {
         let kept = found.len() as u64;
         let counted = summary.by_behaviour.get(*name).copied().unwrap_or(kept);
-        let mut row = vec![about(name, found), number(counted)];
         let at = |level: &Option<_>| found.iter().filter(|f| f.level == *level).count() as u64;
-        row.extend(levels.iter().map(|l| number(at(l))));
-        rows.push(row);
-        for finding in found.iter().take(EXAMPLES) {
-            let body = format!(
-                "<p class=sentences>How that was found out: {}</p><pre tabindex=0>{}</pre>",
-                prose::reasons(&finding.cause.evidence),
-                text(&finding.case)
-            );
-            let line = format!("{} · case {}", text(&finding.title), finding.case_number);
-            examples.push_str(&details("run", &line, &body));
+        let mut row = vec![about(name, found), html! { (number(counted)) }];
+        row.extend(levels.iter().map(|l| html! { (number(at(l))) }));
+        row
+    };
+    let rows: Vec<Vec<Markup>> = groups.iter().map(row).collect();
+    html! {
+        h2 { "Violations that the documentation explains" }
+        (table(&heads, &rows))
+        @for finding in groups.values().flat_map(|found| found.iter().take(EXAMPLES)) {
+            (example(finding))
         }
     }
-    let body = table(&heads, &rows) + &examples;
-    format!("<h2>Violations that the documentation explains</h2>\n{body}")
 }
 
-fn about(name: &str, found: &[&Finding]) -> String {
+fn example(finding: &Finding) -> Markup {
+    let line = html! { (text(&finding.title)) " · case " (finding.case_number) };
+    let body = html! {
+        p.sentences { "How that was found out: " (prose::reasons(&finding.cause.evidence)) }
+        pre tabindex="0" { (text(&finding.case)) }
+    };
+    details("run", &line, &body)
+}
+
+fn about(name: &str, found: &[&Finding]) -> Markup {
     let behaviour = found.first().and_then(|f| f.cause.behaviour.as_ref());
-    match behaviour {
-        Some(b) => format!("{}<br>{}", code(name), link(&b.link, &b.about)),
-        None => code(name),
+    html! {
+        (code(name))
+        @if let Some(behaviour) = behaviour { br; (link(&behaviour.link, &behaviour.about)) }
     }
 }
 
-pub fn coverage(summary: &Summary) -> String {
-    let rows: Vec<Vec<String>> = summary
+pub fn coverage(summary: &Summary) -> Markup {
+    let features: Vec<Vec<Markup>> = summary
         .features
         .iter()
         .map(|(name, c)| {
-            let share = 100.0 * c.succeeded as f64 / c.appeared.max(1) as f64;
-            let bar = format!(
-                "<meter min=0 max=100 value={share:.0} aria-label=\"share that succeeded\"></meter> \
-                 {share:.0} %"
-            );
-            vec![code(name), number(c.appeared), number(c.succeeded), bar]
+            let share = format!("{:.0}", 100.0 * c.succeeded as f64 / c.appeared.max(1) as f64);
+            let bar = html! {
+                meter min="0" max="100" value=(share) aria-label="share that succeeded" {}
+                " " (share) " %"
+            };
+            vec![code(name), html! { (number(c.appeared)) }, html! { (number(c.succeeded)) }, bar]
         })
         .collect();
-    let refusals: Vec<Vec<String>> = summary
+    let refusals: Vec<Vec<Markup>> = summary
         .refusals
         .iter()
-        .map(|(id, r)| vec![code(id), number(r.count), text(&r.message), code(&r.sql)])
+        .map(|(id, r)| {
+            vec![code(id), html! { (number(r.count)) }, html! { (text(&r.message)) }, code(&r.sql)]
+        })
         .collect();
-    let mut out = String::new();
-    if !rows.is_empty() {
-        let name = format!("Coverage: {}", plural(rows.len() as u64, "feature"));
-        let heads = ["feature", "appeared", "succeeded", ""];
-        out.push_str(&details("block", &name, &table(&heads, &rows)));
-    }
-    if !refusals.is_empty() {
-        let name =
-            format!("Refused as nonsense: {}", plural(refusals.len() as u64, "kind of error"));
-        let heads = ["error", "times", "message", "first statement"];
-        out.push_str(&details("block", &name, &table(&heads, &refusals)));
-    }
-    let settings: Vec<Vec<String>> =
+    let settings: Vec<Vec<Markup>> =
         summary.identity.settings.iter().map(|(k, v)| vec![code(k), code(v)]).collect();
-    if !settings.is_empty() {
-        let name = format!("Settings of the server: {}", settings.len());
-        out.push_str(&details("block", &name, &html::table(&["setting", "value"], &settings)));
+    let blocks = [
+        (
+            format!("Coverage: {}", plural(features.len() as u64, "feature")),
+            table(&["feature", "appeared", "succeeded", ""], &features),
+            features.is_empty(),
+        ),
+        (
+            format!("Refused as nonsense: {}", plural(refusals.len() as u64, "kind of error")),
+            table(&["error", "times", "message", "first statement"], &refusals),
+            refusals.is_empty(),
+        ),
+        (
+            format!("Settings of the server: {}", settings.len()),
+            table(&["setting", "value"], &settings),
+            settings.is_empty(),
+        ),
+    ];
+    html! {
+        @if blocks.iter().any(|(_, _, empty)| !empty) { h2 { "How it was hunted" } }
+        @for (name, table, _) in blocks.iter().filter(|(_, _, empty)| !empty) {
+            (details("block", &html! { (name) }, table))
+        }
     }
-    if out.is_empty() { out } else { format!("<h2>How it was hunted</h2>\n{out}") }
 }
 
 #[cfg(test)]

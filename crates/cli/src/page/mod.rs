@@ -1,0 +1,79 @@
+//! `report.html`: a hunt as one page that needs nothing but itself.
+//!
+//! The page stays usable however much was found. Findings are grouped by
+//! signature; the first few of a signature are shown whole, more are listed
+//! with their folders, the rest is counted. What is shown whole has a budget
+//! in bytes too, and every text, table and timeline has a limit of its own.
+//! So the page has an upper bound, and a reader has one example of everything
+//! before a second one of anything.
+//!
+//! [`isolde_hunt::report`] has the data. The pieces here are templates of
+//! maud, which escape whatever is put into them; text from outside passes
+//! [`html::text`] besides, so that nothing in it is invisible.
+
+mod card;
+mod compare;
+mod groups;
+mod html;
+mod layout;
+mod overview;
+mod prose;
+mod setup;
+#[cfg(test)]
+mod tests;
+mod timeline;
+
+use isolde_hunt::folder::{Folder, FolderError};
+use isolde_hunt::report::Report;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::path::{Path, PathBuf};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+/// Of SCRIPT, for the page's policy: should anything from outside ever get
+/// around the escaping, the browser still runs nothing but this.
+const SCRIPT_HASH: &str = include_str!("script.sha256");
+
+/// Reads the output folder of a hunt and writes `report.html` into it.
+pub fn write(dir: &Path) -> Result<PathBuf, FolderError> {
+    let report = Report::read(dir)?;
+    Folder::open(dir).write_page(&page(dir, &report).into_string())
+}
+
+fn page(dir: &Path, report: &Report) -> Markup {
+    let Report { summary, findings, documented } = report;
+    let groups = report.groups();
+    let kinds = |label| groups.iter().filter(|g| g.label == label).count();
+    let id = &summary.identity;
+    let title = format!("{} {}: Isolde's report", id.target, id.server_version);
+    let policy = format!(
+        "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; \
+         script-src 'sha256-{}'",
+        SCRIPT_HASH.trim()
+    );
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (html::visible(&title)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    (overview::headline(summary, kinds))
+                    (overview::facts(summary))
+                    (overview::counts(summary))
+                    (groups::all(dir, &groups, findings.len()))
+                    (overview::documented(summary, documented))
+                    (overview::coverage(summary))
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+        (html::NEW_LINE)
+    }
+}

@@ -1,0 +1,220 @@
+//! A run as a timeline in HTML: a grid with a column a session and a row a
+//! moment. The elements come in the order of time, so the page reads the same
+//! without its style.
+
+use super::html::{NEW_LINE, code, cut, plural, text};
+use super::layout::{Cell, Kind, Layout};
+use isolde_core::History;
+use isolde_core::history::{TxEnd, What};
+use isolde_core::oracle::Difference;
+use isolde_core::value::show_rows;
+use maud::{Markup, html};
+
+/// Moments that are shown.
+const MOST_ROWS: usize = 120;
+const LONGEST_ANSWER: usize = 300;
+/// Characters of a line over all columns before statements get rails.
+const MOST_BESIDE: usize = 240;
+const LEGEND: &str = "Time goes down. The line beside a session is its transaction: green \
+    committed, red aborted, broken rolled back. A hatched bar is a wait.";
+
+pub fn timeline(history: &History, differences: &[Difference]) -> Markup {
+    let layout = Layout::of(history);
+    let shown = layout.rows.min(MOST_ROWS);
+    let class = if wants_rails(&layout) { "timeline rails" } else { "timeline" };
+    let label = "Timeline: a column a session, time goes down";
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
+            ol class=(class) style={ "--lanes:" (layout.lanes.len().max(1)) } {
+                @for (lane, session) in layout.lanes.iter().enumerate() {
+                    li.lane style={ "--c:" (lane + 1) ";--e:" (shown + 2) } { (text(session)) }
+                }
+                @for span in layout.spans.iter().filter(|s| s.from < shown) {
+                    @let class = format!("tx {}", end_class(span.how));
+                    (bar(&class, span.lane, span.from, span.to.min(shown - 1)))
+                }
+                @for wait in layout.bars.iter().filter(|b| b.from < shown) {
+                    // It ends at the top of the row where the statement went on.
+                    @if wait.open || wait.to >= shown {
+                        (bar("wait open", wait.lane, wait.from, shown - 1))
+                    } @else {
+                        (bar("wait", wait.lane, wait.from, wait.to - 1))
+                    }
+                }
+                @for cell in layout.cells.iter().filter(|c| c.row < shown) {
+                    (moment(cell, differences))
+                    (NEW_LINE)
+                }
+            }
+        }
+        p.legend { (LEGEND) }
+        @if shown < layout.rows {
+            p.note { (plural((layout.rows - shown) as u64, "more moment")) " not shown here." }
+        }
+    }
+}
+
+/// Where columns would be too narrow for the statements, sessions get thin
+/// rails and all statements the width beside them. Narrow screens always do.
+fn wants_rails(layout: &Layout<'_>) -> bool {
+    let lengths: Vec<usize> = layout
+        .cells
+        .iter()
+        .filter_map(|c| match c.what {
+            Kind::Statement(sql) => Some(sql.chars().count()),
+            _ => None,
+        })
+        .collect();
+    let mean = lengths.iter().sum::<usize>() / lengths.len().max(1);
+    layout.lanes.len() > 3 || mean * layout.lanes.len() > MOST_BESIDE
+}
+
+/// Row 1 of the grid holds the names of the sessions.
+fn bar(class: &str, lane: usize, from: usize, to: usize) -> Markup {
+    let place = format!("--c:{};--r:{};--e:{}", lane + 1, from + 2, to + 3);
+    html! { li class=(class) aria-hidden="true" style=(place) {} }
+}
+
+fn moment(cell: &Cell<'_>, differences: &[Difference]) -> Markup {
+    let answered = cell.news.iter().any(|w| {
+        matches!(w, What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_))
+    });
+    let serially =
+        cell.step.filter(|_| answered).and_then(|s| serial_answer(&s.label, differences));
+    let mut class = String::from("cell");
+    match cell.what {
+        Kind::Statement(_) => {}
+        Kind::Later => class.push_str(" later"),
+        Kind::NotSent | Kind::Runner => class.push_str(" not-sent"),
+    }
+    if serially.is_some() {
+        class.push_str(" differs");
+    }
+    if cell.news.iter().any(|w| matches!(w, What::Error(_) | What::Cancelled)) {
+        class.push_str(" failed");
+    }
+    html! {
+        li class=(class) style={ "--c:" (cell.lane + 1) ";--r:" (cell.row + 2) } {
+            @if let (Some(step), true) = (cell.step, cell.what != Kind::Runner) {
+                b { (text(&step.label)) } " "
+            }
+            @match cell.what {
+                Kind::Statement(sql) => (code(sql)),
+                Kind::Later => span.word { "goes on" },
+                Kind::NotSent => s { (code(cell.step.map_or("", |s| s.sql.as_str()))) },
+                Kind::Runner => span.word { "Isolde" },
+            }
+            @for what in &cell.news { (news(what)) }
+            @if let Some(serially) = serially {
+                span.serially { "serially: " (text(&cut(&serially, LONGEST_ANSWER))) }
+            }
+        }
+    }
+}
+
+fn news(what: &What) -> Markup {
+    let (class, said) = match what {
+        What::Waiting { on } if on.is_empty() => ("waits", "waits".into()),
+        What::Waiting { on } => ("waits", format!("waits for {}", on.join(", "))),
+        What::Rows { rows, .. } if rows.is_empty() => ("answer", "no rows".into()),
+        What::Rows { rows, .. } => ("answer", show_rows(rows)),
+        What::Affected { count } => ("answer", plural(*count, "row")),
+        What::Error(error) => ("error", format!("error {}: {}", error.code, error.message)),
+        What::NotSent { why } => ("answer", format!("not sent: {why}")),
+        What::Ended { how, .. } => {
+            return html! { span class={ "end " (end_class(*how)) } { (end_words(*how)) } };
+        }
+        What::Cancelled => ("error", "cancelled by Isolde".into()),
+        What::RolledBackByRunner { why } => ("answer", format!("rolls back: {why}")),
+        What::Sent { .. } | What::Resumed | What::Done => return html! {},
+    };
+    html! { span class=(class) { (text(&cut(&said, LONGEST_ANSWER))) } }
+}
+
+fn end_class(how: TxEnd) -> &'static str {
+    match how {
+        TxEnd::Committed => "committed",
+        TxEnd::RolledBack => "rolled-back",
+        TxEnd::Aborted => "aborted",
+        TxEnd::Lost | TxEnd::Unknown => "unknown",
+    }
+}
+
+fn end_words(how: TxEnd) -> &'static str {
+    match how {
+        TxEnd::Committed => "✓ committed",
+        TxEnd::RolledBack => "↩ rolled back",
+        TxEnd::Aborted => "✗ aborted by the engine",
+        TxEnd::Lost => "✗ lost",
+        TxEnd::Unknown => "? how it ended is not known",
+    }
+}
+
+/// What a statement answered in the serial run, where that was different.
+fn serial_answer(wanted: &str, differences: &[Difference]) -> Option<String> {
+    differences.iter().find_map(|d| match d {
+        Difference::Success { label, serial, .. } if label == wanted => Some(serial.clone()),
+        Difference::Affected { label, serial, .. } if label == wanted => {
+            Some(plural(*serial, "row"))
+        }
+        Difference::Read { label, serial, .. } if label == wanted => Some(show_rows(serial)),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isolde_hunt::samples::recorded;
+
+    fn page(history: &History, differences: &[Difference]) -> String {
+        timeline(history, differences).into_string()
+    }
+
+    #[test]
+    fn the_grid_has_lanes_bars_and_marks_where_the_layout_puts_them() {
+        let drawn = page(&recorded("wait"), &[]);
+        assert!(drawn.contains("style=\"--lanes:2\""));
+        // s2.3 waits from row 4 to row 7 of the second lane.
+        assert!(
+            drawn.contains("<li class=\"wait\" aria-hidden=\"true\" style=\"--c:2;--r:6;--e:9\">")
+        );
+        assert_eq!(drawn.matches("✓ committed").count(), 2);
+        let drawn = page(&recorded("deadlock"), &[]);
+        assert!(drawn.contains("✗ aborted by the engine") && drawn.contains("↩ rolled back"));
+        assert!(drawn.contains("error 1213: Deadlock found"));
+        assert!(drawn.contains("it''s &lt;b&gt;here&lt;/b&gt;") && !drawn.contains("<b>here"));
+    }
+
+    #[test]
+    fn many_sessions_or_long_statements_get_rails() {
+        let mut history = recorded("wait");
+        assert!(!page(&history, &[]).contains("timeline rails"));
+        history.steps.iter_mut().for_each(|s| s.sql = "select 1 ".repeat(30));
+        assert!(page(&history, &[]).contains("timeline rails"));
+    }
+
+    #[test]
+    fn a_statement_that_differs_says_what_it_did_serially() {
+        let differs = Difference::Affected {
+            label: "s2.3".into(),
+            sql: String::new(),
+            concurrent: 4,
+            serial: 3,
+        };
+        let drawn = page(&recorded("wait"), &[differs]);
+        assert_eq!(drawn.matches("serially: 3 rows").count(), 1, "once, where it answered");
+    }
+
+    #[test]
+    fn a_very_long_run_is_cut_and_says_so() {
+        let mut history = recorded("wait");
+        let events = history.events.clone();
+        for _ in 0..40 {
+            history.events.extend(events.clone());
+        }
+        let drawn = page(&history, &[]);
+        assert!(drawn.contains("more moments not shown here"));
+        assert!(drawn.matches("<li class=\"cell").count() <= MOST_ROWS);
+    }
+}

@@ -1,0 +1,82 @@
+//! What a page about a hunt shows, as plain data: what was read from the output
+//! folder, with the findings in groups that look the same. How it looks is for
+//! who shows it; what the folder of a finding holds is [`crate::stored`].
+
+use crate::cause::Label;
+use crate::finding::Finding;
+use crate::folder::{Folder, FolderError};
+use crate::summary::Summary;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub struct Report {
+    pub summary: Summary,
+    pub findings: Vec<Finding>,
+    /// What the documentation explains, or what is wrong with the list of it.
+    pub documented: Result<Vec<Finding>, String>,
+}
+
+/// Findings that look the same.
+pub struct Group<'f> {
+    pub label: Label,
+    /// A baseline has it.
+    pub known: bool,
+    pub findings: Vec<&'f Finding>,
+}
+
+impl Report {
+    pub fn read(dir: &Path) -> Result<Report, FolderError> {
+        let folder = Folder::open(dir);
+        Ok(Report {
+            summary: folder.read_summary()?,
+            findings: folder.read_findings()?,
+            documented: folder.read_documented().map_err(|e| e.to_string()),
+        })
+    }
+
+    /// Bugs first, then what is undecided; of each cause what was seen most.
+    pub fn groups(&self) -> Vec<Group<'_>> {
+        let known = self.summary.baseline.as_ref().map(|judged| &judged.signatures);
+        let mut by_signature: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+        for finding in &self.findings {
+            by_signature.entry(&finding.signature).or_default().push(finding);
+        }
+        let mut groups: Vec<Group<'_>> = by_signature
+            .into_values()
+            .filter_map(|findings| {
+                let label = findings.iter().map(|f| f.cause.label).min()?;
+                let known = findings
+                    .first()
+                    .is_some_and(|f| known.is_some_and(|k| k.contains(&f.signature)));
+                Some(Group { label, known, findings })
+            })
+            .collect();
+        groups.sort_by_key(|g| (g.label, std::cmp::Reverse(g.findings.len())));
+        groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::baseline::Judged;
+    use crate::samples::hunt;
+
+    #[test]
+    fn findings_that_look_the_same_are_one_group_and_bugs_come_first() {
+        let dir = tempfile::tempdir().unwrap();
+        hunt(dir.path(), 9, 4);
+        let mut report = Report::read(dir.path()).unwrap();
+        let shape = |report: &Report| -> Vec<(Label, usize, bool)> {
+            report.groups().iter().map(|g| (g.label, g.findings.len(), g.known)).collect()
+        };
+        let (bug, undecided) = (Label::Bug, Label::Undecided);
+        let expected = [(bug, 3, false), (bug, 2, false), (bug, 2, false), (undecided, 2, false)];
+        assert_eq!(shape(&report), expected);
+        let signature = report.findings[0].signature.clone();
+        report.summary.baseline =
+            Some(Judged { signatures: [signature].into(), ..Judged::default() });
+        assert_eq!(shape(&report)[0], (bug, 3, true), "a baseline has it");
+        assert!(!shape(&report)[1].2);
+    }
+}
