@@ -11,6 +11,7 @@ use isolde_hunt::folder::Folder;
 use isolde_hunt::summary::Summary;
 use program::{signal, wait_until};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -275,6 +276,26 @@ fn servers_are_not_accused_and_their_documented_behaviour_is_named() {
         let found = self::summary(&faulty).violations;
         assert!(found.bug > 3 && found.documented < found.bug, "{target}: {found:?}");
     }
+}
+
+#[test]
+fn documented_violations_are_findings_where_that_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let args = ["mariadb", "--seed", "4", "--cases", "150"];
+    let output = hunt(&out, &[&args[..], &["--all"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    let (summary, found) = (summary(&out), findings(&out));
+    assert!(!found.is_empty() && found.len() as u64 == summary.violations.documented);
+    let kinds: BTreeSet<&str> = found.iter().map(|f| f.signature.as_str()).collect();
+    assert_eq!(summary.distinct, kinds.len() as u64);
+    let said = text(&output.stdout);
+    assert!(said.contains(&format!("{} distinct finding", kinds.len())), "{said}");
+    assert!(said.contains(&format!("findings/{}", found[0].id)), "{said}");
+    let without = dir.path().join("without");
+    let output = hunt(&without, &args);
+    assert!(text(&output.stdout).contains("; 0 distinct findings"), "{}", text(&output.stdout));
+    assert!(findings(&without).is_empty());
 }
 
 #[test]

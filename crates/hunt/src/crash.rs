@@ -65,7 +65,7 @@ impl Hunter<'_> {
             tally.cases = before.cases + 1;
         }
         for found in &evidence {
-            tally.count_finding(&found.finding);
+            tally.count_violation(&found.finding);
         }
         Ok(Examined { evidence, ended })
     }
@@ -89,7 +89,7 @@ impl Hunter<'_> {
         let rate = Rate { seen: 1, runs: 1 };
         let mut evidence = self.evidence(plan, &case, &case, checked, cause, rate, None);
         evidence.finding.id = format!("{:08}-after", plan.number);
-        tally.count_finding(&evidence.finding);
+        tally.count_violation(&evidence.finding);
         Some(evidence)
     }
 

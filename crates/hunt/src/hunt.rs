@@ -352,6 +352,7 @@ impl Ctx<'_> {
         for evidence in examined.evidence {
             if self.is_finding(&evidence.finding) {
                 self.folder.write(&evidence)?;
+                tally.note_signature(&evidence.finding);
                 earlier.retain(|f| f.id != evidence.finding.id);
                 news.push(evidence.finding);
             } else {

@@ -121,8 +121,9 @@ impl Tally {
         }
     }
 
-    /// Counts a violation that was confirmed.
-    pub fn count_finding(&mut self, finding: &Finding) {
+    /// Counts a violation that was confirmed. Whether it is a finding is for
+    /// the hunt to say: what is documented is one only if that was asked for.
+    pub fn count_violation(&mut self, finding: &Finding) {
         let label = finding.cause.label;
         self.violations.add(label);
         let level = finding.level.map_or("default", Level::name);
@@ -133,9 +134,16 @@ impl Tally {
         if let Some(behaviour) = &finding.cause.behaviour {
             *self.by_behaviour.entry(behaviour.name.clone()).or_default() += 1;
         }
-        if label != Label::Documented {
-            self.signatures.insert(finding.signature.clone());
-        }
+    }
+
+    /// Counts a violation that is a finding.
+    pub fn count_finding(&mut self, finding: &Finding) {
+        self.count_violation(finding);
+        self.note_signature(finding);
+    }
+
+    pub fn note_signature(&mut self, finding: &Finding) {
+        self.signatures.insert(finding.signature.clone());
     }
 
     fn count_features(&mut self, features: Option<&Vec<&'static str>>, succeeded: bool) {

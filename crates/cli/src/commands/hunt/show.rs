@@ -199,10 +199,9 @@ fn show_findings(context: &Context<'_>, folder: &Folder, summary: &Summary, find
     let known = |f: &Finding| {
         summary.baseline.as_ref().is_some_and(|judged| judged.signatures.contains(&f.signature))
     };
-    let mut all: Vec<&Finding> =
-        findings.iter().filter(|f| f.cause.label != Label::Documented).collect();
-    // What is new first.
-    all.sort_by_key(|f| known(f));
+    let mut all: Vec<&Finding> = findings.iter().collect();
+    // What is new first; what `--all` makes a finding last.
+    all.sort_by_key(|f| (f.cause.label == Label::Documented, known(f)));
     let mut kinds: Vec<&Finding> = Vec::new();
     for finding in &all {
         if kinds.len() < MOST && kinds.iter().all(|f| f.signature != finding.signature) {
