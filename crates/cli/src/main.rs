@@ -14,6 +14,7 @@ mod known_bugs;
 mod library;
 mod page;
 mod scenarios;
+mod shell;
 mod table;
 mod visible;
 mod whole_file;

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 /// The case file that the hunt says to try next.
 fn case_to_try(hunt: &Output) -> PathBuf {
     let text = said(hunt);
-    let line = text.lines().find(|l| l.trim_start().starts_with("isolde replay ")).expect(&text);
+    let line = text.lines().find(|l| l.contains("isolde replay ")).expect(&text);
     line.split_whitespace().nth(2).unwrap().into()
 }
 
@@ -103,8 +103,8 @@ fn after_ctrl_c_the_command_that_goes_on_is_named_and_works() {
     let text = said(&ended);
     let line = text.lines().find(|l| l.contains("--resume")).expect(&text);
     let words: Vec<&str> = line.split("   ").next().unwrap().split_whitespace().collect();
-    assert_eq!(words[0], "isolde");
-    let output = isolde(&words[1..]);
+    // Also where no `isolde` is on the PATH.
+    let output = Command::new(words[0]).args(&words[1..]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert!(said(&output).contains(": 1200 cases in"), "{}", said(&output));
 }

@@ -2,6 +2,7 @@
 
 use super::html::{code, cut, details, download, is_exact, plural, table, text, visible};
 use super::{compare, prose, setup, timeline};
+use crate::shell::shell_word;
 use isolde_core::history::FinalRows;
 use isolde_core::transcript::summary;
 use isolde_core::value::show_rows;
@@ -169,15 +170,6 @@ fn case_file(finding: &Finding) -> Markup {
     }
 }
 
-fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+@:/=,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.into()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 fn to_copy(name: &str, script: &str, file: &str) -> Markup {
     let whole = script.chars().count() <= LONGEST_SCRIPT && is_exact(script);
     let body = html! {
@@ -200,12 +192,6 @@ fn to_copy(name: &str, script: &str, file: &str) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_target_is_one_word_of_a_command() {
-        assert_eq!(shell_word("sqlite+wal"), "sqlite+wal");
-        assert_eq!(shell_word("driver:it's"), r"'driver:it'\''s'");
-    }
 
     #[test]
     fn only_a_script_that_is_shown_exactly_is_offered_to_copy() {

@@ -3,6 +3,7 @@
 
 use super::super::Context;
 use super::wish::Wish;
+use crate::shell::{own_name, shell_word};
 use isolde_engines::fetch::install;
 use isolde_engines::target::Target;
 use isolde_hunt::cause::Label;
@@ -21,16 +22,18 @@ pub fn show(
     summary: &Summary,
     findings: &[Finding],
 ) {
+    let isolde = own_name();
     let found = findings.iter().filter(|f| f.cause.label != Label::Documented);
     let first = found.min_by_key(|f| (f.cause.label, f.case_number));
     let steps = if crate::interrupt::asked() {
-        vec![(resume(&summary.identity.target, folder.path()), "go on with this hunt".into())]
+        let command = resume(&isolde, &summary.identity.target, folder.path());
+        vec![(command, "go on with this hunt".into())]
     } else if let Some(finding) = first {
         let case = folder.path().join("findings").join(&finding.id).join("case.case");
-        let command = format!("isolde replay {}", quoted(&case.display().to_string()));
+        let command = format!("{isolde} replay {}", shell_word(&case.display().to_string()));
         vec![(command, "does it still happen?".into())]
     } else {
-        elsewhere(context, wish)
+        elsewhere(context, wish, &isolde)
     };
     context.console.say("try next:");
     let width = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
@@ -40,14 +43,14 @@ pub fn show(
 }
 
 /// hunt.json knows the rest, except for passwords.
-fn resume(target: &str, out: &Path) -> String {
-    let mut words = vec!["isolde hunt".to_string()];
+fn resume(isolde: &str, target: &str, out: &Path) -> String {
+    let mut words = vec![format!("{isolde} hunt")];
     if target.contains(":***@") {
-        words.push(quoted(target));
+        words.push(shell_word(target));
     }
     words.push("--resume".into());
     if out != Path::new("isolde.out") {
-        words.push(format!("--out {}", quoted(&out.display().to_string())));
+        words.push(format!("--out {}", shell_word(&out.display().to_string())));
     }
     words.join(" ")
 }
@@ -59,37 +62,30 @@ fn without_password(word: &str) -> String {
     }
 }
 
-/// As a shell takes it for one word.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=@,+%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.into(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
-}
-
-fn elsewhere(context: &Context<'_>, wish: &Wish) -> Vec<Step> {
+fn elsewhere(context: &Context<'_>, wish: &Wish, isolde: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     if wish.fault.is_none() {
-        let target = quoted(&without_password(&wish.target));
-        let command = format!("isolde hunt {target} --fault row-skipped");
+        let target = shell_word(&without_password(&wish.target));
+        let command = format!("{isolde} hunt {target} --fault row-skipped");
         steps.push((command, "plant a fault and see it caught".into()));
     }
     let cached = install::cached_installs(&context.options.cache);
     let machine = install::machine_installs();
     let turso = cached.iter().any(|i| i.engine == "turso");
-    let (command, what) = if turso {
-        ("isolde hunt turso+mvcc", "a young engine, in Isolde's cache")
-    } else {
-        ("isolde fetch turso && isolde hunt turso+mvcc", "a young engine that Isolde can fetch")
-    };
-    steps.push((command.into(), what.into()));
+    let hunt = format!("{isolde} hunt turso+mvcc");
+    steps.push(match turso {
+        true => (hunt, "a young engine, in Isolde's cache".into()),
+        false => {
+            let command = format!("{isolde} fetch turso && {hunt}");
+            (command, "a young engine that Isolde can fetch".into())
+        }
+    });
     let mut named: Vec<&str> = Vec::new();
     for found in machine.iter().chain(&cached) {
         if !named.contains(&found.engine.as_str()) && !wish.target.starts_with(&found.engine) {
             named.push(&found.engine);
             if found.engine != "turso" {
-                let command = format!("isolde hunt {} -j 2 --time 5m", found.engine);
+                let command = format!("{isolde} hunt {} -j 2 --time 5m", found.engine);
                 steps.push((command, format!("{} {}", found.engine, found.version)));
             }
         }
@@ -103,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_hunt_is_resumed_by_its_folder_and_a_password_is_typed_again() {
-        let said = |target: &str, out: &str| resume(target, Path::new(out));
+        let said = |target: &str, out: &str| resume("isolde", target, Path::new(out));
         assert_eq!(said("sqlite", "isolde.out"), "isolde hunt --resume");
         assert_eq!(said("postgres@18", "a$b"), "isolde hunt --resume --out 'a$b'");
         let url = said("postgres://me:***@h/", "new");

@@ -6,6 +6,7 @@ use super::{Flow, Repl, Shower, open_lab};
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
 use crate::interrupt;
+use crate::shell::own_name;
 use crate::table::layout;
 use isolde_core::case::{self, Case};
 use isolde_core::transcript::summary;
@@ -260,9 +261,10 @@ impl Repl<'_> {
         let note =
             if interfered { " (it was cancelled by hand once: a replay may differ)" } else { "" };
         self.say(&format!(
-            "{} steps in {}{note}; isolde replay {} --on {}",
+            "{} steps in {}{note}; {} replay {} --on {}",
             case.steps.len(),
             path.display(),
+            own_name(),
             path.display(),
             self.target
         ));
