@@ -1,11 +1,12 @@
 //! A history: what was sent, what came back, what waited, how each
 //! transaction ended, and the rows at the end.
 //!
-//! Two runs of one case are the same run when their histories are equal;
-//! times are kept outside of the comparison. Where several statements finish
-//! between two submissions, the runner records them in a fixed order (engine
-//! aborts first, then by who began to wait first), because the order in which
-//! replies reach the client is the network's, not the database's.
+//! Two runs of one case are the same run when their histories are equal; so
+//! there are no times in it. Where several statements finish between two
+//! submissions, the runner records them in a fixed order (a deadlock's victim,
+//! the statement that was just sent, then by who began to wait first), because
+//! the order in which replies reach the client is the network's, not the
+//! database's.
 
 use crate::value::Row;
 use crate::{Case, Level, Value};

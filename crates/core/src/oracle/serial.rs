@@ -1,8 +1,10 @@
-//! Serial runs of what a concurrent run committed.
+//! Serial runs of what a concurrent run committed, one transaction after the
+//! other, in the order that the caller gives.
 //!
-//! First-Commit/Rollback-First-Scheduled (WriteCheck, section 3.3): committed
-//! transactions one after the other, in the order in which they ended. What
-//! did not commit is left out: it must have had no effect.
+//! The oracles give the order of the commits, as First-Commit/Rollback-First-
+//! Scheduled does (WriteCheck, section 3.3); what did not commit is left out
+//! here, since it must have had no effect. The search for a cause tries other
+//! orders, too.
 
 use super::{Concurrent, Executed};
 use crate::case::Step;
