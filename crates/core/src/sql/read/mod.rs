@@ -33,7 +33,7 @@ use sqlparser::dialect::{
     Dialect, DuckDbDialect, GenericDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect,
 };
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::Tokenizer;
+use sqlparser::tokenizer::{Token, Tokenizer};
 
 /// More than that no statement has that somebody wrote, and the depth of what
 /// is parsed without recursion stays within the stack.
@@ -78,7 +78,9 @@ fn parse(text: &str, family: Family) -> Option<Statement> {
     let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().ok()?;
     let only = statements.pop()?;
-    statements.is_empty().then_some(only)
+    // It stops at an END and leaves the rest.
+    let all = parser.peek_token_ref().token == Token::EOF;
+    (statements.is_empty() && all).then_some(only)
 }
 
 /// `sqlparser` does not tell `0x10`, which is a number to SQLite, from `x'10'`.

@@ -111,6 +111,7 @@ fn a_clause_without_room_makes_a_query_opaque() {
             "select a from t; select b from t",
             "select a from t, lateral (select 1) as x",
             "select a, from t",
+            "select a end from t",
             "table t",
             "values (1)",
             "",
