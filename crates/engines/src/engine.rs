@@ -188,6 +188,17 @@ pub trait Engine: Send {
         Ok(Outcome::Done)
     }
 
+    /// Makes the tables in which statements are evaluated, in the place of
+    /// those that were there; [`Engine::clear`] may take them away.
+    fn make_version_tables(&mut self, create: &[String]) -> EngineResult<Outcome> {
+        self.batch(create)
+    }
+
+    /// One statement on those tables.
+    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
+        self.control(sql)
+    }
+
     /// Empties Isolde's database of everything that a case has made.
     fn clear(&mut self) -> EngineResult<()>;
 

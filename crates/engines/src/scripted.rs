@@ -200,6 +200,20 @@ impl Engine for Scripted {
         }
     }
 
+    fn make_version_tables(&mut self, create: &[String]) -> EngineResult<Outcome> {
+        match self.shared.call(&Call::Control(create.join("; ")))? {
+            Some(Act::Answer(outcome)) => Ok(outcome),
+            _ => self.inner.make_version_tables(create),
+        }
+    }
+
+    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
+        match self.shared.call(&Call::Control(sql.into()))? {
+            Some(Act::Answer(outcome)) => Ok(outcome),
+            _ => self.inner.evaluate(sql),
+        }
+    }
+
     fn clear(&mut self) -> EngineResult<()> {
         self.shared.call(&Call::Clear)?;
         self.inner.clear()

@@ -28,11 +28,25 @@ pub enum Difference {
     Affected { label: String, sql: String, concurrent: u64, serial: u64 },
     /// A read returned other rows.
     Read { label: String, sql: String, concurrent: Vec<Row>, serial: Vec<Row> },
+    /// What no rule of the engine allows; without a label the final rows.
+    Rule { label: String, sql: String, rule: String, about: String, page: String, why: String },
     /// A session or the server was lost, or the engine says that it is broken.
     Broken { label: String, sql: String, error: String },
 }
 
 impl Difference {
+    /// The statement that it is about; none for the final rows.
+    pub fn label(&self) -> Option<&String> {
+        match self {
+            Difference::Final { .. } => None,
+            Difference::Success { label, .. }
+            | Difference::Affected { label, .. }
+            | Difference::Read { label, .. }
+            | Difference::Rule { label, .. }
+            | Difference::Broken { label, .. } => Some(label),
+        }
+    }
+
     /// What kind of difference it is: two violations with other kinds are not
     /// the same violation.
     pub fn kind(&self) -> &'static str {
@@ -41,6 +55,7 @@ impl Difference {
             Difference::Success { .. } => "success",
             Difference::Affected { .. } => "affected",
             Difference::Read { .. } => "read",
+            Difference::Rule { .. } => "rule",
             Difference::Broken { .. } => "broken",
         }
     }

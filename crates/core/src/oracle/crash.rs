@@ -1,34 +1,20 @@
 //! A server that dies or hangs, a driver that aborts, an engine that reports
 //! that it is broken inside: a finding whatever the level.
 
-use super::{CANCELLED, Concurrent, Difference, Oracle, Replay, Verdict};
+use super::{CANCELLED, Concurrent, Difference, Verdict};
 use crate::history::{ErrorClass, Event, What};
 use crate::{Case, History};
 
-pub struct Crash;
+pub const ABOUT: &str = "the engine neither dies nor hangs nor reports an internal error";
 
-impl Oracle for Crash {
-    fn name(&self) -> &'static str {
-        "crash"
-    }
-
-    fn about(&self) -> &'static str {
-        "the engine neither dies nor hangs nor reports an internal error"
-    }
-
-    fn replays(&self, _: &Concurrent<'_>) -> Vec<Replay> {
-        Vec::new()
-    }
-
-    fn judge(&self, run: &Concurrent<'_>, _: &[Replay], _: &[&History]) -> Verdict {
-        let broken = broken(run.case, run.history);
-        if !broken.is_empty() {
-            Verdict::Violated(broken)
-        } else if run.history.was_cancelled() {
-            Verdict::Unknown(CANCELLED.into())
-        } else {
-            Verdict::Consistent
-        }
+pub fn judge(run: &Concurrent<'_>) -> Verdict {
+    let broken = broken(run.case, run.history);
+    if !broken.is_empty() {
+        Verdict::Violated(broken)
+    } else if run.history.was_cancelled() {
+        Verdict::Unknown(CANCELLED.into())
+    } else {
+        Verdict::Consistent
     }
 }
 

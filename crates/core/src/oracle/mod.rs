@@ -1,20 +1,23 @@
 //! Oracles: what came back, is it allowed?
 //!
-//! An oracle reads the history of a concurrent run. It may ask for replays,
-//! other runs of the same statements from the same rows, and then judges. It
-//! runs nothing itself: who hunts runs what [`Oracle::replays`] asks for and
-//! hands the histories to [`Oracle::judge`].
+//! An oracle is an inquiry ([`crate::inquiry`]) about a concurrent run. It asks
+//! for other runs of the same statements from the same rows, or for statements
+//! on rows of its choice, as often as it needs, and ends with a verdict. It
+//! runs nothing itself.
 //!
 //! ```text
-//!   case ──run──► history ──replays──► cases ──run──► histories ──judge──► Verdict
+//!   case ──run──► history ──► Oracle::inquire ◄──questions, answers──► engine
+//!                                  └──► Verdict: consistent, violated, unknown
 //! ```
 //!
-//! A new oracle is a file here and a line in [`ORACLES`].
+//! A new oracle is a file here, a variant of [`Oracle`] and a line in its
+//! table.
 
 mod compare;
 mod counterfactual;
 mod crash;
 mod executed;
+mod semantics;
 mod serial;
 mod wss;
 
@@ -26,26 +29,81 @@ pub use serial::{Replay, Serial, other_orders, serial_statements, serial_transac
 
 use crate::case::Step;
 use crate::history::ErrorEffect;
+use crate::inquiry::Desk;
+use crate::semantics::Reading;
 use crate::sql::{self, Stmt};
 use crate::{Case, History};
 
 /// Every oracle there is.
-pub const ORACLES: &[&dyn Oracle] = &[&wss::TxWss, &wss::StmtWss, &wss::SerialReads, &crash::Crash];
+pub const ORACLES: &[Oracle] =
+    &[Oracle::Semantics, Oracle::TxWss, Oracle::StmtWss, Oracle::SerialReads, Oracle::Crash];
 
-pub trait Oracle: Sync {
-    fn name(&self) -> &'static str;
-
-    /// What it checks, in one sentence.
-    fn about(&self) -> &'static str;
-
-    /// The runs that it needs beside the concurrent one.
-    fn replays(&self, run: &Concurrent<'_>) -> Vec<Replay>;
-
-    /// `histories` are those of [`Oracle::replays`], in the same order.
-    fn judge(&self, run: &Concurrent<'_>, replays: &[Replay], histories: &[&History]) -> Verdict;
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Oracle {
+    Semantics,
+    TxWss,
+    StmtWss,
+    SerialReads,
+    Crash,
 }
 
-pub fn find(name: &str) -> Result<&'static dyn Oracle, String> {
+impl Oracle {
+    /// Its name, and what it checks in one sentence.
+    fn line(self) -> (&'static str, &'static str) {
+        match self {
+            Oracle::Semantics => ("semantics", semantics::ABOUT),
+            Oracle::TxWss => ("tx-wss", wss::ABOUT_TRANSACTIONS),
+            Oracle::StmtWss => ("stmt-wss", wss::ABOUT_STATEMENTS),
+            Oracle::SerialReads => ("serial-reads", wss::ABOUT_READS),
+            Oracle::Crash => ("crash", crash::ABOUT),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.line().0
+    }
+
+    pub fn about(self) -> &'static str {
+        self.line().1
+    }
+
+    pub async fn inquire(self, run: &Concurrent<'_>, desk: &Desk) -> Judgement {
+        if self == Oracle::Crash {
+            return Judgement::of(crash::judge(run));
+        }
+        if let Some(why) = run.unknown() {
+            return Judgement::of(Verdict::Unknown(why.into()));
+        }
+        match self {
+            Oracle::Semantics => semantics::judge(run, desk).await,
+            Oracle::TxWss => wss::transactions(run, desk).await,
+            Oracle::StmtWss => wss::statements(run, desk).await,
+            Oracle::SerialReads => wss::reads(run, desk).await,
+            Oracle::Crash => Judgement::of(crash::judge(run)),
+        }
+    }
+}
+
+impl std::fmt::Display for Oracle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What an oracle says, and the serial runs that it says it of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    pub verdict: Verdict,
+    pub replays: Vec<(Replay, History)>,
+}
+
+impl Judgement {
+    fn of(verdict: Verdict) -> Judgement {
+        Judgement { verdict, replays: Vec::new() }
+    }
+}
+
+pub fn find(name: &str) -> Result<Oracle, String> {
     ORACLES.iter().copied().find(|o| o.name() == name).ok_or_else(|| {
         let names: Vec<&str> = ORACLES.iter().map(|o| o.name()).collect();
         format!("`{name}` is not an oracle; there are {}", names.join(", "))
@@ -74,11 +132,19 @@ pub struct Concurrent<'a> {
     /// At this level of this engine the serial order is the commit order, so
     /// that reads can be compared as well.
     pub commit_ordered: bool,
+    /// Its statements and tables, as far as they are understood.
+    pub reading: Option<&'a Reading>,
 }
 
 impl<'a> Concurrent<'a> {
     pub fn new(case: &'a Case, history: &'a History, commit_ordered: bool) -> Concurrent<'a> {
-        Concurrent { case, history, executed: executed(history), commit_ordered }
+        let executed = executed(history);
+        Concurrent { case, history, executed, commit_ordered, reading: None }
+    }
+
+    /// The same run with other transactions, or in another order.
+    fn with_order(&self, order: Vec<&Executed>) -> Concurrent<'a> {
+        Concurrent { executed: order.into_iter().cloned().collect(), ..*self }
     }
 
     /// Transactions that committed, in the order in which they did.

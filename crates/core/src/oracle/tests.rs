@@ -5,7 +5,9 @@ use crate::case;
 use crate::history::{
     DbError, ErrorClass, ErrorEffect, Event, FinalRows, Transaction, TxEnd, What,
 };
+use crate::inquiry::{Answer, Inquiry, Question};
 use crate::value::Value;
+use std::cell::Cell;
 
 fn case_of(steps: &str) -> Case {
     case::parse(&format!("case: t\nlevel: serializable\n{steps}")).expect("a case")
@@ -156,7 +158,7 @@ fn prepared_statements_are_not_replayed_by_themselves() {
     let history = history_of(&case, &[], answered);
     let run = Concurrent::new(&case, &history, false);
     assert!(serial_statements(&run, &run.committed()).is_none());
-    let verdict = wss::StmtWss.judge(&run, &[], &[]);
+    let verdict = judge_alone(Oracle::StmtWss, &run);
     assert!(matches!(verdict, Verdict::Unknown(why) if why.contains("not known")));
 }
 
@@ -224,10 +226,24 @@ fn a_statement_that_failed_because_of_others_is_not_replayed() {
     assert_eq!(failing(ErrorClass::Constraint), 4);
 }
 
+/// What an oracle says when each run that it asks for comes out so.
+fn judge(oracle: Oracle, run: &Concurrent<'_>, serial: impl Fn(&Case) -> History) -> Verdict {
+    let inquiry = Inquiry::new(|desk| async move { oracle.inquire(run, &desk).await });
+    let judged = inquiry.answered_by(|question| match question {
+        Question::Run(case) => Ok(Answer::Ran(Box::new(serial(&case)))),
+        Question::Evaluate(_) => Err("nothing is evaluated without a schema"),
+    });
+    judged.unwrap().verdict
+}
+
+/// The same of one that must not ask for anything.
+fn judge_alone(oracle: Oracle, run: &Concurrent<'_>) -> Verdict {
+    judge(oracle, run, |_| panic!("{oracle} asks for a run"))
+}
+
 fn judge_tx(concurrent: &History, serial: &History, case: &Case, ordered: bool) -> Verdict {
     let run = Concurrent::new(case, concurrent, ordered);
-    let replays = wss::TxWss.replays(&run);
-    wss::TxWss.judge(&run, &replays, &[serial])
+    judge(Oracle::TxWss, &run, |_| serial.clone())
 }
 
 #[test]
@@ -286,17 +302,14 @@ fn reads_are_compared_only_where_the_serial_order_is_the_commit_order() {
     let concurrent = history_of(&case, &[1], answered);
     let reads = |ordered: bool| {
         let run = Concurrent::new(&case, &concurrent, ordered);
-        let replays = wss::SerialReads.replays(&run);
-        let serial = replays.first().map(|replay| {
-            history_of(&replay.case, &[1], |sql| match sql {
+        judge(Oracle::SerialReads, &run, |case| {
+            history_of(case, &[1], |sql| match sql {
                 "select v from t" => {
                     What::Rows { columns: vec!["v".into()], rows: vec![vec![Value::Int(9)]] }
                 }
                 sql => answered(sql),
             })
-        });
-        let histories: Vec<&History> = serial.iter().collect();
-        wss::SerialReads.judge(&run, &replays, &histories)
+        })
     };
     assert_eq!(reads(true).differences().unwrap()[0].kind(), "read");
     assert!(matches!(reads(false), Verdict::Unknown(_)));
@@ -308,12 +321,14 @@ fn reads_that_skip_locked_rows_are_not_compared() {
         let case = case_of(&format!("s1> begin;\ns1> {sql};\ns1> commit;\n"));
         let concurrent = history_of(&case, &[1], answered);
         let run = Concurrent::new(&case, &concurrent, true);
-        let replays = wss::SerialReads.replays(&run);
-        let serial = history_of(&replays[0].case, &[1], |sql| match answered(sql) {
-            What::Rows { columns, .. } => What::Rows { columns, rows: vec![vec![Value::Int(9)]] },
-            other => other,
-        });
-        wss::SerialReads.judge(&run, &replays, &[&serial])
+        judge(Oracle::SerialReads, &run, |case| {
+            history_of(case, &[1], |sql| match answered(sql) {
+                What::Rows { columns, .. } => {
+                    What::Rows { columns, rows: vec![vec![Value::Int(9)]] }
+                }
+                other => other,
+            })
+        })
     };
     assert_eq!(reads("select v from t for update skip locked"), Verdict::Consistent);
     assert!(reads("select v from t where a = 'skip locked' for update").differences().is_some());
@@ -332,10 +347,10 @@ fn a_lost_transaction_makes_the_verdict_unknown_and_is_a_crash() {
     history.transactions[1].how = TxEnd::Lost;
     assert!(matches!(judge_tx(&history, &history, &case, false), Verdict::Unknown(_)));
     let run = Concurrent::new(&case, &history, false);
-    assert_eq!(crash::Crash.judge(&run, &[], &[]).differences().unwrap().len(), 1);
+    assert_eq!(judge_alone(Oracle::Crash, &run).differences().unwrap().len(), 1);
     let fine = history_of(&case, &[1], answered);
     let run = Concurrent::new(&case, &fine, false);
-    assert_eq!(crash::Crash.judge(&run, &[], &[]), Verdict::Consistent);
+    assert_eq!(judge_alone(Oracle::Crash, &run), Verdict::Consistent);
 }
 
 #[test]
@@ -387,19 +402,20 @@ fn what_the_runner_cancelled_is_unknown_to_every_oracle() {
         let cancelled = with_cancel(cancelled, "update t set v = 2");
         let run = Concurrent::new(&case, &cancelled, true);
         for oracle in ORACLES {
-            assert!(oracle.replays(&run).is_empty(), "{}", oracle.name());
-            let verdict = oracle.judge(&run, &[], &[]);
+            let verdict = judge_alone(*oracle, &run);
             assert!(matches!(&verdict, Verdict::Unknown(why) if why.contains("cancelled")));
         }
     }
     let run = Concurrent::new(&case, &serial, true);
     let cancelled = with_cancel(whole(), "update t set v = 2");
     for oracle in ORACLES {
-        let replays = oracle.replays(&run);
-        let histories = vec![&cancelled; replays.len()];
-        let verdict = oracle.judge(&run, &replays, &histories);
-        let needs_none = replays.is_empty();
-        assert!(needs_none || matches!(&verdict, Verdict::Unknown(why) if why.contains("serial")));
+        let asked = Cell::new(false);
+        let verdict = judge(*oracle, &run, |_| {
+            asked.set(true);
+            cancelled.clone()
+        });
+        let unknown = matches!(&verdict, Verdict::Unknown(why) if why.contains("serial"));
+        assert!(unknown || !asked.get(), "{oracle}");
     }
 }
 
@@ -412,7 +428,7 @@ fn a_server_that_died_beside_a_cancelled_statement_is_a_crash_all_the_same() {
     });
     let history = with_cancel(history, "update t set v = 1");
     let run = Concurrent::new(&case, &history, false);
-    assert!(matches!(crash::Crash.judge(&run, &[], &[]), Verdict::Violated(_)));
+    assert!(matches!(judge_alone(Oracle::Crash, &run), Verdict::Violated(_)));
 }
 
 #[test]
@@ -433,9 +449,9 @@ fn a_deadlock_of_the_first_statement_without_autocommit_leaves_the_verdict_open(
                 effect: ErrorEffect::RolledBack,
             }),
         }];
-        Concurrent { case: &case, history: &history, executed: Vec::new(), commit_ordered: false }
-            .unknown()
-            .is_some()
+        let mut run = Concurrent::new(&case, &history, false);
+        run.executed.clear();
+        run.unknown().is_some()
     };
     assert!(judged("set autocommit = 0"));
     assert!(judged("set sql_mode = '', @@session.autocommit = 0"));

@@ -7,111 +7,81 @@
 //! conflict between writes, which weak levels do not promise. Whoever asks
 //! must look for the cause.
 
-use super::{Concurrent, Difference, Oracle, Replay, Verdict, compare};
-use super::{serial_statements, serial_transactions, unknown_serial};
+use super::{Concurrent, Difference, Judgement, Replay, Verdict, compare};
+use super::{other_orders, serial_statements, serial_transactions, unknown_serial};
 use crate::History;
+use crate::inquiry::Desk;
+
+/// Orders to try of what ended between the same two submissions: all of five.
+const UNSEEN_ORDERS: usize = 120;
+
+pub const ABOUT_TRANSACTIONS: &str = "the final rows and the effect of every write are those of \
+    the committed transactions run one after the other";
+
+/// Some bugs need a transaction around a statement, and show in the serial run
+/// of transactions as well.
+pub const ABOUT_STATEMENTS: &str = "the final rows and the effect of every write are those of the \
+    committed statements run one after the other, each by itself";
+
+pub const ABOUT_READS: &str = "at SERIALIZABLE, where the serial order is the commit order, every \
+    read of a committed transaction returns what it returns in the serial run";
 
 /// The final state, and what each write did, as in a serial run.
-pub struct TxWss;
-
-/// The same with each statement in autocommit: some bugs need a transaction
-/// around a statement, and show in the serial run of transactions as well.
-pub struct StmtWss;
-
-/// At SERIALIZABLE what each read returned, too, where the serial order is
-/// the commit order.
-pub struct SerialReads;
-
-impl Oracle for TxWss {
-    fn name(&self) -> &'static str {
-        "tx-wss"
-    }
-
-    fn about(&self) -> &'static str {
-        "the final rows and the effect of every write are those of the committed transactions \
-         run one after the other"
-    }
-
-    fn replays(&self, run: &Concurrent<'_>) -> Vec<Replay> {
-        if run.unknown().is_some() {
-            return Vec::new();
-        }
-        vec![serial_transactions(run, &run.committed(), run.commit_ordered)]
-    }
-
-    fn judge(&self, run: &Concurrent<'_>, replays: &[Replay], histories: &[&History]) -> Verdict {
-        judge_writes(run, replays, histories)
-    }
+pub async fn transactions(run: &Concurrent<'_>, desk: &Desk) -> Judgement {
+    let replay =
+        |run: &Concurrent<'_>| Some(serial_transactions(run, &run.committed(), run.commit_ordered));
+    compared(run, desk, replay, write_differences).await
 }
 
-impl Oracle for StmtWss {
-    fn name(&self) -> &'static str {
-        "stmt-wss"
-    }
-
-    fn about(&self) -> &'static str {
-        "the final rows and the effect of every write are those of the committed statements run \
-         one after the other, each by itself"
-    }
-
-    fn replays(&self, run: &Concurrent<'_>) -> Vec<Replay> {
-        if run.unknown().is_some() {
-            return Vec::new();
-        }
-        serial_statements(run, &run.committed()).into_iter().collect()
-    }
-
-    fn judge(&self, run: &Concurrent<'_>, replays: &[Replay], histories: &[&History]) -> Verdict {
-        judge_writes(run, replays, histories)
-    }
+/// The same with each statement in autocommit.
+pub async fn statements(run: &Concurrent<'_>, desk: &Desk) -> Judgement {
+    let replay = |run: &Concurrent<'_>| serial_statements(run, &run.committed());
+    compared(run, desk, replay, write_differences).await
 }
 
-fn judge_writes(run: &Concurrent<'_>, replays: &[Replay], histories: &[&History]) -> Verdict {
-    if let Some(why) = run.unknown() {
-        return Verdict::Unknown(why.into());
+/// What each read returned, where the serial order is the commit order.
+pub async fn reads(run: &Concurrent<'_>, desk: &Desk) -> Judgement {
+    if !run.commit_ordered {
+        let why = "the serial order need not be the commit order";
+        return Judgement::of(Verdict::Unknown(why.into()));
     }
-    let (Some(replay), Some(serial)) = (replays.first(), histories.first()) else {
-        return Verdict::Unknown("the effect of a statement by itself is not known".into());
-    };
-    if let Some(why) = unknown_serial(serial) {
-        return Verdict::Unknown(why.into());
-    }
+    let replay = |run: &Concurrent<'_>| Some(serial_transactions(run, &run.committed(), true));
+    compared(run, desk, replay, compare::reads).await
+}
+
+fn write_differences(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Difference> {
     let mut differences = compare::final_rows(run.history, serial);
     differences.extend(compare::writes(run, replay, serial));
-    verdict(differences)
+    differences
 }
 
-impl Oracle for SerialReads {
-    fn name(&self) -> &'static str {
-        "serial-reads"
+/// Compares with the serial run, and with those of the orders that nobody saw
+/// before a difference is one.
+async fn compared(
+    run: &Concurrent<'_>,
+    desk: &Desk,
+    replay: impl Fn(&Concurrent<'_>) -> Option<Replay>,
+    differences: impl Fn(&Concurrent<'_>, &Replay, &History) -> Vec<Difference>,
+) -> Judgement {
+    let Some(first) = replay(run) else {
+        let why = "the effect of a statement by itself is not known";
+        return Judgement::of(Verdict::Unknown(why.into()));
+    };
+    let serial = desk.run(first.case.clone()).await;
+    if let Some(why) = unknown_serial(&serial) {
+        return Judgement { verdict: Verdict::Unknown(why.into()), replays: vec![(first, serial)] };
     }
-
-    fn about(&self) -> &'static str {
-        "at SERIALIZABLE, where the serial order is the commit order, every read of a committed \
-         transaction returns what it returns in the serial run"
+    let found = differences(run, &first, &serial);
+    if found.is_empty() {
+        return Judgement { verdict: Verdict::Consistent, replays: vec![(first, serial)] };
     }
-
-    fn replays(&self, run: &Concurrent<'_>) -> Vec<Replay> {
-        if !run.commit_ordered || run.unknown().is_some() {
-            return Vec::new();
+    for order in other_orders(run, true, UNSEEN_ORDERS) {
+        let run = run.with_order(order);
+        let Some(replay) = replay(&run) else { continue };
+        let serial = desk.run(replay.case.clone()).await;
+        if unknown_serial(&serial).is_none() && differences(&run, &replay, &serial).is_empty() {
+            return Judgement { verdict: Verdict::Consistent, replays: vec![(replay, serial)] };
         }
-        vec![serial_transactions(run, &run.committed(), true)]
     }
-
-    fn judge(&self, run: &Concurrent<'_>, replays: &[Replay], histories: &[&History]) -> Verdict {
-        if let Some(why) = run.unknown() {
-            return Verdict::Unknown(why.into());
-        }
-        let (Some(replay), Some(serial)) = (replays.first(), histories.first()) else {
-            return Verdict::Unknown("the serial order need not be the commit order".into());
-        };
-        if let Some(why) = unknown_serial(serial) {
-            return Verdict::Unknown(why.into());
-        }
-        verdict(compare::reads(run, replay, serial))
-    }
-}
-
-fn verdict(differences: Vec<Difference>) -> Verdict {
-    if differences.is_empty() { Verdict::Consistent } else { Verdict::Violated(differences) }
+    Judgement { verdict: Verdict::Violated(found), replays: vec![(first, serial)] }
 }

@@ -53,7 +53,7 @@ impl Renderer<'_> {
         statements
     }
 
-    fn column(&self, column: &Column) -> String {
+    pub fn column(&self, column: &Column) -> String {
         let mut text =
             format!("{} {}", self.name(&column.name), self.dialect.type_name(&column.of_type));
         if let Some(generated) = &column.generated {

@@ -83,6 +83,14 @@ impl Engine for Faulty {
         lock(&self.world.engine).control(sql)
     }
 
+    fn make_version_tables(&mut self, create: &[String]) -> EngineResult<Outcome> {
+        lock(&self.world.engine).make_version_tables(create)
+    }
+
+    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
+        lock(&self.world.engine).evaluate(sql)
+    }
+
     fn clear(&mut self) -> EngineResult<()> {
         lock(&self.world.engine).clear()
     }

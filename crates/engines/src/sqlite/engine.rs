@@ -16,6 +16,8 @@ pub struct Sqlite {
     mode: Mode,
     file: PathBuf,
     control: SqliteSession,
+    /// Where statements are evaluated: beside the file, which is under test.
+    memory: Option<SqliteSession>,
     next_id: SessionId,
     /// Keeps the private directory alive; none when the user named the file.
     _dir: Option<Scratch>,
@@ -62,7 +64,8 @@ impl Sqlite {
         };
         let remove_at_end = dir.is_none();
         let next_id = 1;
-        Ok(Sqlite { info, profile, mode, file, control, next_id, _dir: dir, remove_at_end })
+        let memory = None;
+        Ok(Sqlite { info, profile, mode, file, control, memory, next_id, _dir: dir, remove_at_end })
     }
 }
 
@@ -138,6 +141,24 @@ impl Engine for Sqlite {
             }
         }
         self.control("commit")
+    }
+
+    fn make_version_tables(&mut self, create: &[String]) -> EngineResult<Outcome> {
+        let path = Path::new(":memory:");
+        self.memory = Some(SqliteSession::open(path, Mode::RollbackJournal, 0, &self.profile)?);
+        for sql in create {
+            if let Outcome::Error(error) = self.evaluate(sql)? {
+                return Ok(Outcome::Error(error));
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
+        match &mut self.memory {
+            Some(memory) => run_to_end(memory, sql, LONGEST_STATEMENT),
+            None => self.control(sql),
+        }
     }
 
     fn clear(&mut self) -> EngineResult<()> {

@@ -1,0 +1,241 @@
+//! Executable semantics: what the rules of an engine allow a run to be.
+//!
+//! A prediction takes the schedule of a run as given (what was sent, waited,
+//! came back and ended, in this order) and says of each statement whether its
+//! outcome is one that the engine's rules allow for the level and the mode of
+//! its transaction: *inside*, with the rules that explain it; *outside*, with
+//! the rule that was broken; or *not modelled*, and why. Three steps for each:
+//! what it sees, with whom it conflicts, and what it does after a wait.
+//!
+//! ```text
+//!   history ──► Walk ──► for each reply: view ──► the engine evaluates ──► compare
+//!                │ versions (store), locks, transactions          │
+//!                └────────────── Choices: what is left open ◄─────┘ not as observed
+//! ```
+//!
+//! Visibility, conflicts and second tests are ours; the engine evaluates
+//! expressions, on rows that it is given ([`version_tables`]). The rules are
+//! data ([`rules`]).
+//!
+//! What it does not verify: that a statement that waited had to (only that one
+//! that went on was free to), timing, and plans; whatever is not modelled is
+//! said to be.
+
+mod choice;
+mod conclude;
+mod constraints;
+mod foreign;
+mod memory;
+pub mod rules;
+mod serial;
+mod statement;
+mod store;
+pub mod version_tables;
+mod walk;
+mod write;
+
+use crate::Level;
+use crate::generate::{BeginForm, End, Item, Plan, Start};
+use crate::history::{DbError, History, What};
+use crate::inquiry::Desk;
+use crate::sql::{Dialect, Schema, Stmt};
+use choice::Choices;
+use memory::Memory;
+use rules::{Conduct, Rule};
+pub use serial::{SerialOrder, serial_order};
+use walk::Walk;
+
+/// What a step does, as far as the prediction understands it.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Begin(BeginForm),
+    AutocommitOff,
+    Commit,
+    Rollback,
+    Statement(Box<Stmt>),
+    Opaque(String),
+}
+
+/// A case as far as it is understood: its tables and what each step does.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub schema: Schema,
+    pub dialect: Dialect,
+    pub operations: Vec<Operation>,
+    /// The level of the transaction that each step would begin.
+    pub levels: Vec<Level>,
+}
+
+impl Reading {
+    pub fn of_plan(plan: &Plan) -> Reading {
+        let operation = |item: Item| match item {
+            Item::Start(Start::Explicit(form)) => Operation::Begin(form),
+            Item::Start(_) => Operation::AutocommitOff,
+            Item::Statement(statement) => Operation::Statement(Box::new(statement.clone())),
+            Item::End(End::Rollback) => Operation::Rollback,
+            Item::End(_) => Operation::Commit,
+        };
+        let level = |tx: usize| plan.transactions[tx].level.or(plan.level);
+        let steps = plan.steps();
+        Reading {
+            schema: plan.schema.clone(),
+            dialect: plan.dialect,
+            levels: steps.iter().filter_map(|(tx, _)| level(*tx)).collect(),
+            operations: steps.into_iter().map(|(_, item)| operation(item)).collect(),
+        }
+    }
+}
+
+/// A run of it.
+pub struct Subject<'a> {
+    pub history: &'a History,
+    pub reading: &'a Reading,
+}
+
+impl<'a> Subject<'a> {
+    /// Whether there are rules for the engine at all.
+    pub fn has_rules(&self) -> bool {
+        (0..self.reading.levels.len()).any(|step| self.conduct(step, BeginForm::Plain).is_some())
+    }
+
+    fn conduct(&self, step: usize, form: BeginForm) -> Option<Conduct> {
+        let on = &self.history.on;
+        rules::conduct(&on.engine, &on.version, self.reading.levels[step], form)
+    }
+
+    fn reply(&self, step: usize) -> Option<&'a What> {
+        self.history.outcome(step).reply
+    }
+}
+
+/// Why a walk did not come to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stop {
+    Outside {
+        step: Option<usize>,
+        rule: &'static Rule,
+        why: String,
+    },
+    NotModelled {
+        step: usize,
+        why: String,
+    },
+    /// The engine does not evaluate what the prediction wants.
+    Refused {
+        step: usize,
+        error: DbError,
+    },
+}
+
+impl Stop {
+    fn not_modelled(step: usize, why: &str) -> Stop {
+        Stop::NotModelled { step, why: why.into() }
+    }
+}
+
+/// What the rules say of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Prediction {
+    /// Everything is as the rules have it; for each step those that explain it.
+    Inside {
+        rules: Vec<Vec<&'static Rule>>,
+    },
+    /// A statement, or without one the final rows, is what no rule allows.
+    Outside {
+        step: Option<usize>,
+        rule: &'static Rule,
+        why: String,
+    },
+    NotModelled {
+        step: Option<usize>,
+        why: String,
+    },
+}
+
+/// Ways through what is left open that are tried before nothing is said.
+const MOST_WAYS: usize = 400;
+
+pub async fn predict(subject: &Subject<'_>, desk: Desk) -> Prediction {
+    let (mut memory, mut choices) = (Memory::default(), Choices::default());
+    let mut farthest: Option<(usize, Stop)> = None;
+    for _ in 0..MOST_WAYS {
+        let mut walk = Walk::new(subject, &desk, &mut memory, &mut choices);
+        let stop = match walk.run().await {
+            Ok(()) => match walk.unmodelled.pop_first() {
+                Some((step, why)) => return Prediction::NotModelled { step: Some(step), why },
+                None => return Prediction::Inside { rules: walk.used },
+            },
+            Err(stop) => stop,
+        };
+        let reached = walk.now;
+        match stop {
+            Stop::NotModelled { step, why } => {
+                return Prediction::NotModelled { step: Some(step), why };
+            }
+            Stop::Refused { step, error } => {
+                let why = format!("it cannot be evaluated: {error}");
+                return Prediction::NotModelled { step: Some(step), why };
+            }
+            outside => {
+                if farthest.as_ref().is_none_or(|(at, _)| reached > *at) {
+                    farthest = Some((reached, outside));
+                }
+            }
+        }
+        if !choices.advance() {
+            let Some((_, Stop::Outside { step, rule, why })) = farthest else { break };
+            return Prediction::Outside { step, rule, why };
+        }
+    }
+    let why = "too many orders are open to try them all".into();
+    Prediction::NotModelled { step: None, why }
+}
+
+/// A run as a whole: prediction, and at SERIALIZABLE a serial order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Explanation {
+    Inside {
+        rules: Vec<Vec<&'static Rule>>,
+        /// The serial order, where one must exist, and what makes it so.
+        order: Option<(Vec<String>, &'static Rule)>,
+    },
+    /// Without a rule it is the serial order that is missing.
+    Outside {
+        step: Option<usize>,
+        rule: Option<&'static Rule>,
+        why: String,
+    },
+    NotModelled {
+        step: Option<usize>,
+        why: String,
+    },
+}
+
+pub async fn explain(subject: &Subject<'_>, desk: &Desk) -> Explanation {
+    let rules = match predict(subject, desk.clone()).await {
+        Prediction::Inside { rules } => rules,
+        Prediction::NotModelled { step, why } => return Explanation::NotModelled { step, why },
+        Prediction::Outside { step, rule, why } => {
+            return Explanation::Outside { step, rule: Some(rule), why };
+        }
+    };
+    if !subject.reading.levels.iter().all(|l| *l == Level::Serializable) {
+        return Explanation::Inside { rules, order: None };
+    }
+    match serial_order(subject, desk.clone()).await {
+        SerialOrder::Found(order) => {
+            let conduct = subject.conduct(0, BeginForm::Plain);
+            let order = conduct.map(|conduct| (order, conduct.rules.serial));
+            Explanation::Inside { rules, order }
+        }
+        SerialOrder::None { step, why } => {
+            let why = format!("no serial order of the committed transactions explains it: {why}");
+            Explanation::Outside { step, rule: None, why }
+        }
+        SerialOrder::CutOff => {
+            let why = "too many serial orders are open to try them all".into();
+            Explanation::NotModelled { step: None, why }
+        }
+        SerialOrder::NotModelled { step, why } => Explanation::NotModelled { step, why },
+    }
+}

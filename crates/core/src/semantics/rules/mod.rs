@@ -1,0 +1,121 @@
+//! The rules of each engine: what its levels do, statement by statement, with
+//! the page of its manual.
+//!
+//! A [`Rule`] is one sentence of ours about one thing that an engine does. A
+//! [`Conduct`] is what a prediction follows for one transaction: the level and
+//! the mode it runs in chose it. A new engine is a file here and a line in
+//! [`conduct`].
+
+pub mod postgres;
+pub mod sqlite;
+
+use crate::Level;
+use crate::generate::BeginForm;
+
+/// One thing that an engine does by design.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub id: &'static str,
+    /// A few words to call it by.
+    pub name: &'static str,
+    pub about: &'static str,
+    /// The page of the manual that says so.
+    pub page: &'static str,
+    /// Stable, and seen, but not in the manual or against it.
+    pub undocumented: bool,
+    /// How little it tells of a run in which it was used: that a row was looked
+    /// at again says more than that rows are locked.
+    pub weight: u8,
+}
+
+/// Shorthand for the tables of the engines.
+const fn rule(
+    id: &'static str,
+    name: &'static str,
+    page: &'static str,
+    about: &'static str,
+) -> Rule {
+    Rule { id, name, about, page, undocumented: false, weight: 9 }
+}
+
+impl Rule {
+    const fn telling(mut self, weight: u8) -> Rule {
+        self.weight = weight;
+        self
+    }
+}
+
+/// When a transaction takes its snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotAt {
+    /// Every statement has its own.
+    Statement,
+    /// With the first statement after BEGIN.
+    FirstStatement,
+    Begin,
+}
+
+/// What becomes of a statement whose target was changed after its snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// The newest version is tested again, and acted upon if it still fits.
+    Recheck,
+    /// The transaction fails.
+    Abort,
+}
+
+/// What keeps writers apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Locks {
+    /// Rows that were written or read to be written.
+    Rows,
+    /// The whole database has one writer.
+    Database,
+}
+
+/// What a prediction follows for one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conduct {
+    pub snapshot: SnapshotAt,
+    pub changed: Changed,
+    pub locks: Locks,
+    /// The engine may abort anyone for the sake of a serial order.
+    pub may_abort: Option<&'static Rule>,
+    /// A statement that had to wait is sent anew, and sees what is new.
+    pub retries: bool,
+    /// An error leaves the transaction open for nothing but a rollback.
+    pub poisons: bool,
+    pub rules: &'static Used,
+}
+
+/// The rules behind the steps of a prediction.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Used {
+    pub read: &'static Rule,
+    pub own_writes: &'static Rule,
+    pub write: &'static Rule,
+    pub changed_row: &'static Rule,
+    pub held_row: &'static Rule,
+    pub unique: &'static Rule,
+    pub foreign: &'static Rule,
+    pub upsert: &'static Rule,
+    pub deadlock: &'static Rule,
+    pub constraint: &'static Rule,
+    pub savepoint: &'static Rule,
+    pub rollback: &'static Rule,
+    /// What makes a serial order of what has committed.
+    pub serial: &'static Rule,
+}
+
+/// What a transaction of this engine does at this level; none without rules.
+pub fn conduct(engine: &str, version: &str, level: Level, form: BeginForm) -> Option<Conduct> {
+    let plain = engine.split('+').next().unwrap_or(engine);
+    match plain {
+        "postgres" => Some(postgres::conduct(level)),
+        "sqlite" => sqlite::conduct(engine, level, form),
+        _ => {
+            let _ = version;
+            None
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The rows of all tables with their versions, as the prediction has them.
+//!
+//! A row is a chain of versions in the order in which they were written. A
+//! writer keeps others from its row until it ends, so the order of writing is
+//! the order of commits. What was rolled back is taken out of its chain.
+
+use crate::Value;
+use crate::value::Row;
+use std::rc::Rc;
+
+/// The version's number in its version table.
+pub type VersionId = i64;
+
+/// A transaction of the prediction, by its place in [`super::walk::Walk::txs`].
+pub type TxId = usize;
+
+/// Where a row is: table and chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub table: usize,
+    pub chain: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Version {
+    pub id: VersionId,
+    pub row: Rc<Row>,
+    /// For each condition of the table (see [`super::version_tables`]) whether it
+    /// holds; none when it is unknown.
+    pub conditions: Rc<Vec<Option<bool>>>,
+    pub by: TxId,
+    /// The statement that wrote it, counted over the whole run.
+    pub statement: usize,
+    /// The row is deleted; what it was is kept.
+    pub dead: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    pub versions: Vec<Version>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    pub tables: Vec<Vec<Chain>>,
+}
+
+impl Store {
+    pub fn chain(&self, place: Place) -> &Chain {
+        &self.tables[place.table][place.chain]
+    }
+
+    pub fn find(&self, table: usize, id: VersionId) -> Option<Place> {
+        let has = |chain: &Chain| chain.versions.iter().any(|v| v.id == id && !v.dead);
+        self.tables[table].iter().position(has).map(|chain| Place { table, chain })
+    }
+
+    pub fn add_row(&mut self, table: usize, version: Version) -> Place {
+        self.tables[table].push(Chain { versions: vec![version] });
+        Place { table, chain: self.tables[table].len() - 1 }
+    }
+
+    pub fn add_version(&mut self, place: Place, version: Version) {
+        self.tables[place.table][place.chain].versions.push(version);
+    }
+
+    pub fn delete(&mut self, place: Place, by: TxId, statement: usize) {
+        let chain = &mut self.tables[place.table][place.chain];
+        let Some(last) = chain.versions.last() else { return };
+        let tomb = Version { by, statement, dead: true, ..last.clone() };
+        chain.versions.push(tomb);
+    }
+
+    /// Takes back what a transaction wrote after the given statement.
+    pub fn roll_back(&mut self, tx: TxId, after: Option<usize>) {
+        let gone = |v: &Version| v.by == tx && after.is_none_or(|s| v.statement > s);
+        for chain in self.tables.iter_mut().flatten() {
+            chain.versions.retain(|v| !gone(v));
+        }
+    }
+
+    pub fn places(&self, table: usize) -> impl Iterator<Item = Place> + use<> {
+        (0..self.tables[table].len()).map(move |chain| Place { table, chain })
+    }
+}
+
+impl Chain {
+    /// The last version for which `counts` holds of its transaction.
+    pub fn last_of(&self, counts: impl Fn(TxId) -> bool) -> Option<&Version> {
+        self.versions.iter().rev().find(|v| counts(v.by))
+    }
+}
+
+/// Whether two cells are one key to the engine.
+pub fn same_key(a: &[Value], b: &[Value], folds_case: bool) -> bool {
+    let fold = |text: &str| text.trim_end_matches(' ').to_lowercase();
+    let same = |x: &Value, y: &Value| match (x, y) {
+        (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Text(x), Value::Text(y)) if folds_case => fold(x) == fold(y),
+        _ => x.same(y),
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| same(x, y))
+}

@@ -1,0 +1,463 @@
+//! The walk through a run: who has begun, who sees what, who holds which row,
+//! and what each event does to that.
+
+use super::choice::{Choices, permutation};
+use super::memory::Memory;
+use super::rules::{Conduct, Rule, SnapshotAt};
+use super::store::{Place, Store, TxId, Version, VersionId};
+use super::version_tables::{Fresh, Key, VersionTables, View, keys};
+use super::{Operation, Stop, Subject};
+use crate::generate::BeginForm;
+use crate::history::{TxEnd, What};
+use crate::inquiry::Desk;
+use crate::sql::Stmt;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// The transaction that everything is from that was there before.
+pub const FIRST_ROWS: TxId = 0;
+
+pub struct Tx {
+    pub session: String,
+    pub conduct: Option<Conduct>,
+    pub began: usize,
+    pub end: End,
+    pub snapshot: Option<usize>,
+    /// Savepoints with the last statement before each.
+    pub savepoints: Vec<(String, usize)>,
+    /// It has tried to write.
+    pub writer: bool,
+    /// Only a rollback is left to it.
+    pub failed: bool,
+    pub read_only: bool,
+    pub autocommit: bool,
+    /// Its place in the history's list.
+    pub recorded: Option<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Open,
+    Committed(usize),
+    RolledBack,
+}
+
+/// How strongly a row is held, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Strength {
+    KeyShare,
+    Share,
+    NoKeyUpdate,
+    Update,
+}
+
+impl Strength {
+    pub fn conflicts(self, other: Strength) -> bool {
+        use Strength::{KeyShare, NoKeyUpdate, Share, Update};
+        match (self, other) {
+            (Update, _) | (_, Update) => true,
+            (NoKeyUpdate, NoKeyUpdate | Share) | (Share, NoKeyUpdate) => true,
+            (KeyShare, _) | (_, KeyShare) | (Share, Share) => false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Lock {
+    pub by: TxId,
+    pub place: Place,
+    pub strength: Strength,
+    pub statement: usize,
+}
+
+/// One event of the run, in the order that is being tried.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    event: usize,
+}
+
+pub struct Walk<'a> {
+    pub subject: &'a Subject<'a>,
+    pub tables: VersionTables<'a>,
+    pub keys: Vec<Vec<Key>>,
+    pub desk: &'a Desk,
+    pub memory: &'a mut Memory,
+    pub choices: &'a mut Choices,
+    pub store: Store,
+    pub txs: Vec<Tx>,
+    pub locks: Vec<Lock>,
+    /// The transaction that each session is in.
+    pub current: BTreeMap<&'a str, TxId>,
+    pub prepared: BTreeMap<(&'a str, &'a str), &'a Stmt>,
+    /// How far the walk is.
+    pub now: usize,
+    /// When each step went to work.
+    pub started: BTreeMap<usize, usize>,
+    /// How many statements have run.
+    pub statements: usize,
+    /// One transaction after the other, instead of as it happened.
+    pub serial: bool,
+    /// Steps that wait.
+    pub waiting: Vec<usize>,
+    /// For each step the rules that explain it.
+    pub used: Vec<Vec<&'static Rule>>,
+    /// Steps that are not modelled, though they change nothing.
+    pub unmodelled: BTreeMap<usize, String>,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(
+        subject: &'a Subject<'a>,
+        desk: &'a Desk,
+        memory: &'a mut Memory,
+        choices: &'a mut Choices,
+    ) -> Walk<'a> {
+        let first = Tx {
+            session: String::new(),
+            conduct: None,
+            began: 0,
+            end: End::Committed(0),
+            snapshot: None,
+            savepoints: Vec::new(),
+            writer: false,
+            failed: false,
+            read_only: false,
+            autocommit: false,
+            recorded: None,
+        };
+        Walk {
+            subject,
+            tables: VersionTables {
+                schema: &subject.reading.schema,
+                dialect: &subject.reading.dialect,
+            },
+            keys: subject.reading.schema.tables.iter().map(keys).collect(),
+            desk,
+            memory,
+            choices,
+            store: Store { tables: vec![Vec::new(); subject.reading.schema.tables.len()] },
+            txs: vec![first],
+            locks: Vec::new(),
+            current: BTreeMap::new(),
+            prepared: BTreeMap::new(),
+            now: 1,
+            started: BTreeMap::new(),
+            statements: 0,
+            serial: false,
+            waiting: Vec::new(),
+            used: vec![Vec::new(); subject.reading.operations.len()],
+            unmodelled: BTreeMap::new(),
+        }
+    }
+
+    /// From the first event to the final rows.
+    pub async fn run(&mut self) -> Result<(), Stop> {
+        self.load().await?;
+        let turns = self.turns();
+        for turn in turns {
+            self.now += 1;
+            self.turn(turn).await?;
+        }
+        self.final_rows()
+    }
+
+    /// The rows that were there before.
+    pub async fn load(&mut self) -> Result<(), Stop> {
+        for table in 0..self.subject.reading.schema.tables.len() {
+            let sql = self.tables.first_versions(table);
+            for fresh in self.fresh(table, sql, None).await? {
+                let version = self.version(fresh, FIRST_ROWS);
+                self.store.add_row(table, version);
+            }
+        }
+        Ok(())
+    }
+
+    /// The events in an order that the run leaves open: what finished between
+    /// two submissions may have done so in any order.
+    fn turns(&mut self) -> Vec<Turn> {
+        let events = &self.subject.history.events;
+        let mut turns = Vec::new();
+        let mut at = 0;
+        while at < events.len() {
+            if !finishes(&events[at].what) {
+                turns.push(Turn { event: at });
+                at += 1;
+                continue;
+            }
+            // A block: what one session's statement came to, and what it ended.
+            let mut blocks: Vec<Vec<usize>> = Vec::new();
+            while at < events.len() && !matches!(events[at].what, What::Sent { .. }) {
+                let session = &events[at].session;
+                if !finishes(&events[at].what) {
+                    at += 1;
+                    continue;
+                }
+                match blocks.last_mut() {
+                    Some(block) if events[block[0]].session == *session => block.push(at),
+                    _ => blocks.push(vec![at]),
+                }
+                at += 1;
+            }
+            let open = if blocks.len() <= MOST_TOGETHER { blocks.len() } else { 1 };
+            let order = self.choices.choose((1..=open).product());
+            let order =
+                if open == 1 { (0..blocks.len()).collect() } else { permutation(open, order) };
+            let events = order.into_iter().flat_map(|block| blocks[block].iter().copied());
+            turns.extend(events.map(|event| Turn { event }));
+        }
+        turns
+    }
+
+    async fn turn(&mut self, turn: Turn) -> Result<(), Stop> {
+        let event = &self.subject.history.events[turn.event];
+        let session = event.session.as_str();
+        match (&event.what, event.step) {
+            (What::Sent { .. }, Some(step)) => {
+                self.started.insert(step, self.now);
+                self.begin_with(session, step);
+            }
+            (What::Waiting { .. }, Some(step)) => self.waiting.push(step),
+            (What::Resumed, Some(step)) => {
+                let retries = self.tx_of(session).and_then(|tx| self.txs[tx].conduct.as_ref());
+                if retries.is_some_and(|c| c.retries) {
+                    self.started.insert(step, self.now);
+                }
+            }
+            (What::Ended { transaction, how }, _) => self.end(*transaction, *how),
+            (
+                What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_),
+                Some(step),
+            ) => {
+                self.waiting.retain(|s| *s != step);
+                self.replied(session, step).await?;
+            }
+            (What::Cancelled, Some(step)) => {
+                return Err(Stop::not_modelled(step, "Isolde cancelled it"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub fn tx_of(&self, session: &str) -> Option<TxId> {
+        self.current.get(session).copied()
+    }
+
+    /// The transaction that a step begins, by itself or by being sent outside
+    /// of one.
+    pub fn begin_with(&mut self, session: &'a str, step: usize) {
+        let recorded = self.subject.history.transactions.iter();
+        let recorded = recorded.clone().position(|t| t.begin == step && t.session == session);
+        if recorded.is_none() && self.tx_of(session).is_some() {
+            return;
+        }
+        let autocommit = recorded.is_none_or(|r| self.subject.history.transactions[r].autocommit);
+        let form = match &self.subject.reading.operations[step] {
+            Operation::Begin(form) => *form,
+            _ => BeginForm::Plain,
+        };
+        self.txs.push(Tx {
+            session: session.into(),
+            conduct: self.subject.conduct(step, form),
+            began: self.now,
+            end: End::Open,
+            snapshot: None,
+            savepoints: Vec::new(),
+            writer: false,
+            failed: false,
+            read_only: form == BeginForm::ReadOnly,
+            autocommit,
+            recorded,
+        });
+        self.current.insert(session, self.txs.len() - 1);
+    }
+
+    fn end(&mut self, recorded: usize, how: TxEnd) {
+        let Some(tx) = self.txs.iter().position(|t| t.recorded == Some(recorded)) else { return };
+        self.end_tx(tx, how == TxEnd::Committed);
+    }
+
+    pub fn end_tx(&mut self, tx: TxId, committed: bool) {
+        if self.txs[tx].end != End::Open {
+            return;
+        }
+        self.txs[tx].end = if committed { End::Committed(self.now) } else { End::RolledBack };
+        if !committed {
+            self.store.roll_back(tx, None);
+        }
+        self.locks.retain(|l| l.by != tx);
+        self.current.retain(|_, t| *t != tx);
+    }
+
+    pub async fn replied(&mut self, session: &'a str, step: usize) -> Result<(), Stop> {
+        let Some(tx) = self.tx_of(session) else {
+            return Err(Stop::not_modelled(step, "it runs in no known transaction"));
+        };
+        if self.txs[tx].conduct.is_none() {
+            return Err(Stop::not_modelled(step, "there are no rules for this level and mode"));
+        }
+        self.statements += 1;
+        let subject = self.subject;
+        match &subject.reading.operations[step] {
+            Operation::Begin(form) => self.begun(tx, step, *form)?,
+            Operation::AutocommitOff | Operation::Commit | Operation::Rollback => {
+                self.control(tx, step)?;
+            }
+            Operation::Statement(statement) => self.statement(tx, step, statement).await?,
+            Operation::Opaque(why) => return Err(Stop::not_modelled(step, why)),
+        }
+        let tx = &self.txs[tx];
+        if tx.autocommit && tx.end == End::Open {
+            let failed = self.subject.reply(step).is_some_and(|w| w.error().is_some());
+            let tx = self.tx_of(session).expect("it is open");
+            self.end_tx(tx, !failed);
+        }
+        Ok(())
+    }
+
+    pub fn conduct(&self, tx: TxId) -> &Conduct {
+        self.txs[tx].conduct.as_ref().expect("it was looked at when the reply came")
+    }
+
+    /// What the statement sees is what was committed before this moment.
+    pub fn snapshot(&mut self, tx: TxId, step: usize) -> usize {
+        let started = self.started.get(&step).copied().unwrap_or(self.now);
+        let snapshot = self.conduct(tx).snapshot;
+        let state = &mut self.txs[tx];
+        if state.autocommit {
+            return started;
+        }
+        match snapshot {
+            SnapshotAt::Statement => started,
+            SnapshotAt::FirstStatement => *state.snapshot.get_or_insert(started),
+            SnapshotAt::Begin => state.began,
+        }
+    }
+
+    pub fn is_open(&self, tx: TxId) -> bool {
+        self.txs[tx].end == End::Open
+    }
+
+    pub fn committed_before(&self, tx: TxId, moment: usize) -> bool {
+        matches!(self.txs[tx].end, End::Committed(at) if at < moment)
+    }
+
+    /// The version of a row in a snapshot, with the transaction's own writes.
+    pub fn visible(&self, place: Place, me: TxId, snapshot: usize) -> Option<&Version> {
+        let counts = |tx| tx == me || self.committed_before(tx, snapshot);
+        self.store.chain(place).last_of(counts).filter(|v| !v.dead)
+    }
+
+    /// The newest version that is committed, or the transaction's own; perhaps
+    /// a deleted one.
+    pub fn newest(&self, place: Place, me: TxId) -> Option<&Version> {
+        let counts = |tx: TxId| tx == me || matches!(self.txs[tx].end, End::Committed(_));
+        self.store.chain(place).last_of(counts)
+    }
+
+    pub fn view(&self, me: TxId, snapshot: usize) -> View {
+        let of_table = |table: usize| {
+            let places = self.store.places(table);
+            places.filter_map(|p| self.visible(p, me, snapshot).map(|v| v.id)).collect()
+        };
+        (0..self.store.tables.len()).map(of_table).collect()
+    }
+
+    /// The transaction that keeps another from taking a row.
+    pub fn holder(&self, place: Place, me: TxId, strength: Strength) -> Option<TxId> {
+        let holds = |l: &&Lock| {
+            l.place == place && l.by != me && self.is_open(l.by) && l.strength.conflicts(strength)
+        };
+        self.locks.iter().find(holds).map(|l| l.by)
+    }
+
+    /// Whether another's statement waits that may have taken rows of these
+    /// tables already: how far it has come is not known.
+    pub fn may_be_taken(&self, tables: &[usize], me: TxId) -> bool {
+        let takes = |step: &usize| {
+            let Operation::Statement(statement) = &self.subject.reading.operations[*step] else {
+                return false;
+            };
+            let names = statement.tables();
+            tables
+                .iter()
+                .any(|t| names.contains(&self.subject.reading.schema.tables[*t].name.as_str()))
+        };
+        let steps = &self.subject.history.steps;
+        self.waiting.iter().any(|s| steps[*s].session != self.txs[me].session && takes(s))
+    }
+
+    pub fn lock(&mut self, place: Place, by: TxId, strength: Strength) {
+        self.locks.push(Lock { by, place, strength, statement: self.statements });
+    }
+
+    pub fn version(&self, fresh: Fresh, by: TxId) -> Version {
+        Version {
+            id: fresh.id,
+            row: Rc::new(fresh.row),
+            conditions: Rc::new(fresh.conditions),
+            by,
+            statement: self.statements,
+            dead: false,
+        }
+    }
+
+    /// Versions that a statement makes, as the engine computes them.
+    pub async fn fresh(
+        &mut self,
+        table: usize,
+        sql: Vec<String>,
+        step: Option<usize>,
+    ) -> Result<Vec<Fresh>, Stop> {
+        let rows = self.evaluate(sql, step).await?;
+        let table = &self.subject.reading.schema.tables[table];
+        rows.into_iter()
+            .map(|row| Fresh::read(table, row))
+            .collect::<Option<_>>()
+            .ok_or_else(|| Stop::not_modelled(step.unwrap_or(0), "its versions cannot be read"))
+    }
+
+    pub async fn evaluate(
+        &mut self,
+        sql: Vec<String>,
+        step: Option<usize>,
+    ) -> Result<Vec<crate::value::Row>, Stop> {
+        let answer = self.memory.evaluate(self.desk, step, sql).await;
+        answer.map_err(|error| Stop::Refused { step: step.unwrap_or(0), error })
+    }
+
+    /// The numbers of versions that a query has in its first column.
+    pub async fn found(&mut self, sql: Vec<String>, step: usize) -> Result<Vec<VersionId>, Stop> {
+        let rows = self.evaluate(sql, Some(step)).await?;
+        let mut ids: Vec<VersionId> = rows
+            .iter()
+            .filter_map(|row| row.first().and_then(super::version_tables::whole))
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// A rule that explains a step.
+    pub fn use_rule(&mut self, step: usize, rule: &'static Rule) {
+        if !self.used[step].contains(&rule) {
+            self.used[step].push(rule);
+        }
+    }
+}
+
+/// More statements that finish together are taken in the recorded order.
+const MOST_TOGETHER: usize = 5;
+
+fn finishes(what: &What) -> bool {
+    matches!(
+        what,
+        What::Resumed
+            | What::Rows { .. }
+            | What::Affected { .. }
+            | What::Done
+            | What::Error(_)
+            | What::Ended { .. }
+    )
+}
