@@ -110,6 +110,14 @@ impl Engine for Timed {
         self.timed(what, |e| e.batch(statements))
     }
 
+    fn make_version_tables(&mut self, create: &[String]) -> EngineResult<Outcome> {
+        self.timed("creating tables", |e| e.make_version_tables(create))
+    }
+
+    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
+        self.timed("evaluating", |e| e.evaluate(sql))
+    }
+
     fn clear(&mut self) -> EngineResult<()> {
         self.timed("dropping tables", |e| e.clear())
     }

@@ -21,7 +21,7 @@ use std::path::Path;
 pub struct Seen {
     pub finding: Finding,
     /// Those of the hunt; all, where its `hunt.json` is not at hand.
-    pub oracles: Vec<&'static dyn Oracle>,
+    pub oracles: Vec<Oracle>,
     /// The fault that the hunt had planted, and how often it struck.
     pub fault: Option<(String, f64)>,
 }

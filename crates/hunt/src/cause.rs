@@ -1,25 +1,28 @@
 //! Why a violation happened: a bug, documented behaviour, or undecided.
 //!
-//! A cause is a claim, so it carries its evidence. `documented` needs a
-//! counterfactual: the same case with the documented behaviour taken away, in
-//! which the violation is gone. The engine's profile lists the behaviours in
-//! the order in which they are ruled out, from the smallest change of the run
-//! to the largest. `bug` needs a promise that was broken: of the level, or of
-//! every level, when it needs no concurrency at all. What stays at a stronger
-//! level that makes the promise is a bug there, and is reported there.
+//! A cause is a claim, so it carries its evidence. Where the engine has rules
+//! ([`isolde_core::semantics`]), they decide: `documented` is a run that is
+//! inside from the first statement to the final rows, `bug` a statement that
+//! no rule allows, `undecided` a run of which a part is not modelled.
+//!
+//! Engines whose rules are not written yet have counterfactuals: the same case
+//! with a documented behaviour taken away, in which the violation is gone.
 
 use crate::check::{Checked, check_unbroken, commit_ordered, levels_of};
 use crate::confirm::Rate;
 use crate::executor::{ExecuteError, Executor, Fixture};
 use crate::snapshot;
 use isolde_core::generate::Plan;
+use isolde_core::inquiry::Inquiry;
 use isolde_core::oracle::{
     Concurrent, Difference, Executed, Oracle, Serial, at_level, executed, in_transactions,
     other_orders, serial_transactions, unknown_serial, with_locking_reads,
 };
 use isolde_core::profile::{Behaviour, Counterfactual};
+use isolde_core::semantics::rules::Rule;
+use isolde_core::semantics::{Explanation, Subject, explain};
 use isolde_core::sql::Kind;
-use isolde_core::{Case, Level, Profile};
+use isolde_core::{Case, History, Level, Profile};
 use serde::{Deserialize, Serialize};
 
 /// Serial orders to try before none is said to explain a result.
@@ -87,12 +90,15 @@ pub fn find(
     plan: Option<&Plan>,
     case: &Case,
     checked: &Checked,
-    oracles: &[&'static dyn Oracle],
+    oracles: &[Oracle],
     rate: Rate,
 ) -> Result<Cause, ExecuteError> {
     if checked.crashed() {
         let text = "the engine died, hangs, or reported that it is broken inside";
         return Ok(Cause::new(Label::Bug, vec![text.into()]));
+    }
+    if let Some(cause) = by_rules(executor, (fixture, case), checked)? {
+        return Ok(cause);
     }
     let profile = executor.runner.engine.profile().clone();
     let level = levels_of(case, &profile).first().copied().unwrap_or(profile.default_level);
@@ -164,6 +170,81 @@ pub fn find(
     Ok(cause)
 }
 
+/// What the rules of the engine say of the run; none without rules.
+fn by_rules(
+    executor: &mut Executor,
+    (fixture, case): (&Fixture, &Case),
+    checked: &Checked,
+) -> Result<Option<Cause>, ExecuteError> {
+    let Some(reading) = fixture.reading.as_deref() else { return Ok(None) };
+    let subject = Subject { history: &checked.concurrent, reading };
+    if !subject.has_rules() {
+        return Ok(None);
+    }
+    let about = &subject;
+    let inquiry = Inquiry::new(|desk| async move { explain(about, &desk).await });
+    let explanation = executor.inquire((fixture, case), inquiry, &mut Vec::new())?;
+    let label = |step: Option<usize>| {
+        step.map_or("the final rows", |s| checked.concurrent.steps[s].label.as_str())
+    };
+    Ok(Some(match explanation {
+        Explanation::Outside { step, rule, why } => {
+            let evidence = match rule {
+                Some(rule) => {
+                    let (id, about, page) = (rule.id, rule.about, rule.page);
+                    format!("{}: {why}; rule {id}: {about} ({page})", label(step))
+                }
+                None => format!("{}: {why}", label(step)),
+            };
+            Cause::new(Label::Bug, vec![evidence])
+        }
+        Explanation::NotModelled { step, why } => {
+            let where_ = step.map_or(String::new(), |s| format!("{}: ", label(Some(s))));
+            let evidence = format!("{where_}not modelled: {why}");
+            Cause::new(Label::Undecided, vec![evidence])
+        }
+        Explanation::Inside { rules, order } => {
+            let mut evidence =
+                vec!["every statement and the final rows are as the rules have it".to_string()];
+            let mut decisive = decisive(&checked.concurrent, &rules, checked);
+            if let Some((order, rule)) = order {
+                evidence.push(format!("the serial order is {}", order.join(", ")));
+                decisive.insert(0, rule);
+            }
+            evidence.extend(decisive.iter().map(|r| format!("rule {}: {}", r.id, r.about)));
+            let behaviour = decisive.first().map(|rule| Explained {
+                name: rule.name.into(),
+                about: rule.about.into(),
+                link: rule.page.into(),
+            });
+            Cause { behaviour, ..Cause::new(Label::Documented, evidence) }
+        }
+    }))
+}
+
+/// The rules behind the statements that differ, or behind all when only the
+/// final rows do, the most telling first.
+fn decisive(
+    history: &History,
+    rules: &[Vec<&'static Rule>],
+    checked: &Checked,
+) -> Vec<&'static Rule> {
+    let differs = |step: usize| {
+        let label = &history.steps[step].label;
+        checked.violations.iter().flat_map(|v| &v.differences).any(|d| d.label() == Some(label))
+    };
+    let some = (0..rules.len()).any(differs);
+    let steps = (0..rules.len()).filter(|s| !some || differs(*s));
+    let mut found: Vec<&'static Rule> = Vec::new();
+    for rule in steps.flat_map(|s| &rules[s]) {
+        if !found.contains(rule) {
+            found.push(rule);
+        }
+    }
+    found.sort_by_key(|r| r.weight);
+    found
+}
+
 enum Counter {
     Removed(String),
     Stays(String),
@@ -180,7 +261,7 @@ struct Looking<'a> {
     fixture: &'a Fixture,
     case: &'a Case,
     checked: &'a Checked,
-    oracles: &'a [&'static dyn Oracle],
+    oracles: &'a [Oracle],
     rate: Rate,
 }
 
@@ -269,8 +350,8 @@ fn differing_write_has(checked: &Checked, word: &str) -> bool {
 /// The violation needs nothing but one transaction after the other: the
 /// serial run of whole transactions differs from that of their statements.
 fn without_concurrency(checked: &Checked) -> Option<String> {
-    let by_itself = checked.violates("stmt-wss").is_some()
-        && checked.violates("tx-wss").is_none()
+    let by_itself = checked.violates(Oracle::StmtWss).is_some()
+        && checked.violates(Oracle::TxWss).is_none()
         && checked.replays.iter().any(|(r, _)| r.name == Serial::Transactions);
     by_itself.then(|| {
         "it needs no concurrency: the same transactions one after the other end otherwise than \

@@ -1,17 +1,12 @@
-//! One case through all oracles: the concurrent run, the replays they ask
-//! for, and what they say.
+//! One case through all oracles: the concurrent run, what they ask for, and
+//! what they say.
 
 use crate::executor::{Broke, ExecuteError, Executor, Fixture};
+use isolde_core::inquiry::Inquiry;
 use isolde_core::oracle::{
-    Concurrent, Difference, Oracle, Replay, Verdict, broken, other_orders, unknown_serial,
+    Concurrent, Difference, Oracle, Replay, Verdict, broken, unknown_serial,
 };
 use isolde_core::{Case, History, Level, Profile};
-
-/// Orders to try of what ended between the same two submissions: all of five.
-const UNSEEN_ORDERS: usize = 120;
-
-/// The oracle that watches over the engine itself.
-const CRASH: &str = "crash";
 
 #[derive(Clone, Debug)]
 pub struct Checked {
@@ -20,23 +15,42 @@ pub struct Checked {
     pub violations: Vec<Violation>,
     /// Why the runs do not tell all: that nothing was violated means nothing.
     pub unknown: Option<&'static str>,
+    /// What the rules of the engine say of the concurrent run.
+    pub predicted: Predicted,
+}
+
+/// Whether the rules of the engine say what the run had to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Predicted {
+    /// Nobody asked.
+    #[default]
+    NotAsked,
+    Whole,
+    /// A part of it is not modelled, for the reason given.
+    Not(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    pub oracle: &'static str,
+    pub oracle: Oracle,
     pub differences: Vec<Difference>,
 }
 
 impl Checked {
     /// A run of which nothing can be said but that the engine broke.
     pub fn crash(history: History, differences: Vec<Difference>) -> Checked {
-        let violations = vec![Violation { oracle: CRASH, differences }];
-        Checked { concurrent: history, replays: Vec::new(), violations, unknown: None }
+        let violations = vec![Violation { oracle: Oracle::Crash, differences }];
+        Checked {
+            concurrent: history,
+            replays: Vec::new(),
+            violations,
+            unknown: None,
+            predicted: Predicted::NotAsked,
+        }
     }
 
     pub fn crashed(&self) -> bool {
-        self.violates(CRASH).is_some()
+        self.violates(Oracle::Crash).is_some()
     }
 
     /// Nothing is violated, and that is known.
@@ -48,7 +62,7 @@ impl Checked {
         !self.violations.is_empty()
     }
 
-    pub fn violates(&self, oracle: &str) -> Option<&Violation> {
+    pub fn violates(&self, oracle: Oracle) -> Option<&Violation> {
         self.violations.iter().find(|v| v.oracle == oracle)
     }
 }
@@ -75,7 +89,7 @@ pub fn check(
     executor: &mut Executor,
     fixture: &Fixture,
     case: &Case,
-    oracles: &[&'static dyn Oracle],
+    oracles: &[Oracle],
 ) -> Result<Checked, ExecuteError> {
     let commit_ordered = commit_ordered(case, executor.runner.engine.profile());
     let concurrent = executor.run(fixture, case)?;
@@ -85,23 +99,32 @@ pub fn check(
         let differences = broken(case, &concurrent);
         return Ok(Checked::crash(concurrent, differences));
     }
-    let run = Concurrent::new(case, &concurrent, commit_ordered);
-    let (mut replays, mut violations) = judge(executor, fixture, &run, oracles)?;
-    if !violations.is_empty() {
-        for order in other_orders(&run, true, UNSEEN_ORDERS) {
-            let executed = order.into_iter().cloned().collect();
-            let alternative = Concurrent { case, history: &concurrent, executed, commit_ordered };
-            let (again, found) = judge(executor, fixture, &alternative, oracles)?;
-            if found.len() < violations.len() {
-                (replays, violations) = (again, found);
+    let mut run = Concurrent::new(case, &concurrent, commit_ordered);
+    run.reading = fixture.reading.as_deref();
+    let mut known: Vec<(Case, History)> = Vec::new();
+    let mut replays: Vec<(Replay, History)> = Vec::new();
+    let mut violations = Vec::new();
+    let mut predicted = Predicted::NotAsked;
+    for oracle in oracles {
+        let run = &run;
+        let inquiry = Inquiry::new(|desk| async move { oracle.inquire(run, &desk).await });
+        let judgement = executor.inquire((fixture, case), inquiry, &mut known)?;
+        for (replay, history) in judgement.replays {
+            if !replays.iter().any(|(r, _)| *r == replay) {
+                replays.push((replay, history));
             }
-            if violations.is_empty() {
-                break;
-            }
+        }
+        match (&judgement.verdict, oracle) {
+            (Verdict::Unknown(why), Oracle::Semantics) => predicted = Predicted::Not(why.clone()),
+            (_, Oracle::Semantics) => predicted = Predicted::Whole,
+            _ => {}
+        }
+        if let Verdict::Violated(differences) = judgement.verdict {
+            violations.push(Violation { oracle: *oracle, differences });
         }
     }
     let unknown = run.unknown().or_else(|| replays.iter().find_map(|(_, h)| unknown_serial(h)));
-    Ok(Checked { concurrent, replays, violations, unknown })
+    Ok(Checked { concurrent, replays, violations, unknown, predicted })
 }
 
 /// The same where nothing is expected to break: if it does, that is what there
@@ -110,7 +133,7 @@ pub fn check_unbroken(
     executor: &mut Executor,
     fixture: &Fixture,
     case: &Case,
-    oracles: &[&'static dyn Oracle],
+    oracles: &[Oracle],
     moment: &'static str,
 ) -> Result<Checked, ExecuteError> {
     let checked = check(executor, fixture, case, oracles)?;
@@ -126,47 +149,12 @@ pub fn check_any(
     executor: &mut Executor,
     fixture: &Fixture,
     case: &Case,
-    oracles: &[&'static dyn Oracle],
+    oracles: &[Oracle],
 ) -> Result<Checked, ExecuteError> {
     match check(executor, fixture, case, oracles) {
         Err(ExecuteError::Broke(broke)) => Ok(broke.checked),
         checked => checked,
     }
-}
-
-type Judged = (Vec<(Replay, History)>, Vec<Violation>);
-
-fn judge(
-    executor: &mut Executor,
-    fixture: &Fixture,
-    run: &Concurrent<'_>,
-    oracles: &[&'static dyn Oracle],
-) -> Result<Judged, ExecuteError> {
-    let mut made: Vec<(Replay, History)> = Vec::new();
-    let mut violations = Vec::new();
-    for oracle in oracles {
-        let wanted = oracle.replays(run);
-        let mut places = Vec::new();
-        for replay in &wanted {
-            // Oracles share replays: each is run once.
-            let known = made.iter().position(|(r, _)| r == replay);
-            let place = match known {
-                Some(place) => place,
-                None => {
-                    let history =
-                        executor.run_unbroken(fixture, &replay.case, "in a serial run")?;
-                    made.push((replay.clone(), history));
-                    made.len() - 1
-                }
-            };
-            places.push(place);
-        }
-        let histories: Vec<&History> = places.iter().map(|p| &made[*p].1).collect();
-        if let Verdict::Violated(differences) = oracle.judge(run, &wanted, &histories) {
-            violations.push(Violation { oracle: oracle.name(), differences });
-        }
-    }
-    Ok((made, violations))
 }
 
 #[cfg(test)]
@@ -186,7 +174,13 @@ mod tests {
         let engine = target.open(&options).unwrap();
         let mut executor = Executor::new(Runner::new(engine));
         executor.runner.limits.statement = Duration::from_millis(200);
-        let fixture = Fixture { create: Vec::new(), reset: Vec::new(), changes_schema: false };
+        let fixture = Fixture {
+            create: Vec::new(),
+            reset: Vec::new(),
+            changes_schema: false,
+            versions: None,
+            reading: None,
+        };
         let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) \
                        select count(*) from n";
         for (sql, known) in [("select 1", true), (endless, false)] {

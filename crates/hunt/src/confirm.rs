@@ -59,7 +59,7 @@ pub fn confirm(
     fixture: &Fixture,
     case: &Case,
     first: &Checked,
-    oracles: &[&'static dyn Oracle],
+    oracles: &[Oracle],
 ) -> Result<(Rate, Option<Checked>), ExecuteError> {
     let mut rate = Rate { seen: 1, runs: 1 };
     let mut last = None;

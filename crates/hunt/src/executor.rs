@@ -7,7 +7,11 @@
 use crate::check::Checked;
 use isolde_core::generate::Plan;
 use isolde_core::history::DbError;
+use isolde_core::inquiry::{Answer, Inquiry, Question};
 use isolde_core::oracle::broken;
+use isolde_core::semantics::Reading;
+use isolde_core::semantics::version_tables::VersionTables;
+use isolde_core::value::Row;
 use isolde_core::{Case, History};
 use isolde_engines::engine::{EngineError, Outcome};
 use isolde_engines::runner::{COMES_BACK, RunError, Runner};
@@ -15,12 +19,33 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What a run starts from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Fixture {
     pub create: Vec<String>,
     pub reset: Vec<String>,
     /// The case changes the schema: the tables are of no use after it.
     pub changes_schema: bool,
+    /// Where its statements can be evaluated on rows of one's choice; none
+    /// when the tables or rows are not known well enough.
+    pub versions: Option<VersionFixture>,
+    /// The case as far as it is understood.
+    pub reading: Option<Arc<Reading>>,
+}
+
+impl PartialEq for Fixture {
+    /// Where two runs start from, whatever they then do.
+    fn eq(&self, other: &Fixture) -> bool {
+        self.create == other.create
+            && self.reset == other.reset
+            && self.changes_schema == other.changes_schema
+    }
+}
+
+/// The version tables of a case, and what fills them with its first rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VersionFixture {
+    pub create: Vec<String>,
+    pub load: Vec<String>,
 }
 
 impl Fixture {
@@ -29,6 +54,8 @@ impl Fixture {
             create: plan.create_sql(),
             reset: plan.reset_sql(),
             changes_schema: plan.changes_schema(),
+            versions: Some(VersionFixture::of(plan)),
+            reading: Some(Arc::new(Reading::of_plan(plan))),
         }
     }
 
@@ -40,7 +67,16 @@ impl Fixture {
             create: setup.iter().map(|s| s.sql.clone()).collect(),
             reset: Vec::new(),
             changes_schema: true,
+            versions: None,
+            reading: None,
         }
+    }
+}
+
+impl VersionFixture {
+    fn of(plan: &Plan) -> VersionFixture {
+        let tables = VersionTables { schema: &plan.schema, dialect: &plan.dialect };
+        VersionFixture { create: tables.create_sql(), load: tables.load_sql(&plan.rows) }
     }
 }
 
@@ -77,6 +113,8 @@ pub struct Executor {
     pub runner: Runner,
     /// What made the tables that stand now.
     made: Option<Vec<String>>,
+    /// What made the version tables that stand now.
+    made_versions: Option<Vec<String>>,
     /// Internal errors and lost sessions matter, too, not only lost servers.
     pub heeds_errors: bool,
     /// What people should hear of the server.
@@ -93,7 +131,13 @@ const LONGEST_STATEMENT: Duration = Duration::from_secs(3);
 impl Executor {
     pub fn new(mut runner: Runner) -> Executor {
         runner.limits.statement = LONGEST_STATEMENT;
-        Executor { runner, made: None, heeds_errors: true, notices: Notices::default() }
+        Executor {
+            runner,
+            made: None,
+            made_versions: None,
+            heeds_errors: true,
+            notices: Notices::default(),
+        }
     }
 
     /// Runs a case from the first rows. A server that does not live to see
@@ -130,6 +174,92 @@ impl Executor {
         Err(ExecuteError::Broke(Box::new(Broke { fixture, case, checked, moment })))
     }
 
+    /// Answers an inquiry about a case until it ends. What was run before is
+    /// not run again.
+    pub fn inquire<T>(
+        &mut self,
+        (fixture, case): (&Fixture, &Case),
+        inquiry: Inquiry<'_, T>,
+        known: &mut Vec<(Case, History)>,
+    ) -> Result<T, ExecuteError> {
+        let mut loaded = false;
+        inquiry.answered_by(|question| match question {
+            Question::Run(case) => {
+                if let Some((_, history)) = known.iter().find(|(c, _)| *c == *case) {
+                    return Ok(Answer::Ran(Box::new(history.clone())));
+                }
+                let history = self.run_unbroken(fixture, &case, "in a serial run")?;
+                known.push((*case, history.clone()));
+                Ok(Answer::Ran(Box::new(history)))
+            }
+            Question::Evaluate(statements) => {
+                let before = std::mem::replace(&mut loaded, true);
+                let loaded = if before { Ok(()) } else { self.load_versions(fixture) };
+                match loaded.and_then(|()| self.evaluate(&statements)) {
+                    Ok(answer) => Ok(Answer::Evaluated(answer)),
+                    Err(ExecuteError::Run(error)) => Err(self.broke(fixture, case, error)),
+                    Err(other) => Err(other),
+                }
+            }
+        })
+    }
+
+    /// The server fell while statements were evaluated.
+    fn broke(&mut self, fixture: &Fixture, case: &Case, error: RunError) -> ExecuteError {
+        let death = match self.runner.death_by(error) {
+            Ok(death) => death,
+            Err(error) => return ExecuteError::Run(error),
+        };
+        self.made = None;
+        self.made_versions = None;
+        let history = self.runner.not_run(case, None, death);
+        let differences = broken(case, &history);
+        let checked = Checked::crash(history, differences);
+        let (fixture, case) = (fixture.clone(), case.clone());
+        let moment = "while statements were evaluated";
+        ExecuteError::Broke(Box::new(Broke { fixture, case, checked, moment }))
+    }
+
+    fn load_versions(&mut self, fixture: &Fixture) -> Result<(), ExecuteError> {
+        let Some(versions) = &fixture.versions else { return Ok(()) };
+        self.bring_server_back()?;
+        if self.made_versions.as_ref() != Some(&versions.create) {
+            if self.made_versions.take().is_some() {
+                self.made = None;
+                self.runner.engine.clear()?;
+            }
+            if let Outcome::Error(error) =
+                self.runner.engine.make_version_tables(&versions.create)?
+            {
+                let sql = versions.create.join(";\n  ");
+                return Err(ExecuteError::Fixture { sql, error });
+            }
+            self.made_versions = Some(versions.create.clone());
+        }
+        for sql in &versions.load {
+            if let Outcome::Error(error) = self.runner.engine.evaluate(sql)? {
+                return Err(ExecuteError::Fixture { sql: sql.clone(), error });
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of the last statement, or what the first that fails says.
+    fn evaluate(
+        &mut self,
+        statements: &[String],
+    ) -> Result<Result<Vec<Row>, DbError>, ExecuteError> {
+        let mut last = Vec::new();
+        for sql in statements {
+            match self.runner.engine.evaluate(sql)? {
+                Outcome::Error(error) => return Ok(Err(error)),
+                Outcome::Rows { rows, .. } => last = rows,
+                Outcome::Affected(_) | Outcome::Done => last.clear(),
+            }
+        }
+        Ok(Ok(last))
+    }
+
     fn bring_server_back(&mut self) -> Result<(), ExecuteError> {
         if !self.runner.is_down() {
             return Ok(());
@@ -163,6 +293,7 @@ impl Executor {
 
     fn make_tables(&mut self, fixture: &Fixture) -> Result<(), ExecuteError> {
         self.made = None;
+        self.made_versions = None;
         self.runner.engine.clear()?;
         self.batch(&fixture.create)?;
         self.made = Some(fixture.create.clone());

@@ -5,7 +5,7 @@ use crate::check::Checked;
 use crate::confirm::Rate;
 use isolde_core::Case;
 use isolde_core::history::TxEnd;
-use isolde_core::oracle::{Difference, Executed, executed};
+use isolde_core::oracle::{Difference, Executed, Oracle, executed};
 use isolde_core::value::{Row, compare_rows};
 use std::cmp::Ordering;
 
@@ -40,8 +40,9 @@ pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> V
     }
     for violation in &checked.violations {
         let beside = match violation.oracle {
-            "stmt-wss" => "with the same statements run one by one in autocommit",
-            "crash" => "with what an engine may do",
+            Oracle::StmtWss => "with the same statements run one by one in autocommit",
+            Oracle::Semantics => "with the rules of the engine",
+            Oracle::Crash => "with what an engine may do",
             _ => {
                 "with the committed transactions run one after the other in the order of their \
                   commits"
@@ -139,6 +140,10 @@ pub fn difference(difference: &Difference) -> String {
             show_rows(concurrent),
             show_rows(serial)
         ),
+        Difference::Rule { label, rule, about, page, why, .. } => {
+            let colon = if label.is_empty() { "" } else { ": " };
+            format!("{label}{colon}{why}. Rule {rule}: {about} ({page}).")
+        }
         Difference::Broken { label, error, .. } => format!("{label}: {error}."),
     }
 }

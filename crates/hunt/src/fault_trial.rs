@@ -27,7 +27,7 @@ pub struct Sighting {
 
 pub struct FaultTrial<'a> {
     pub generator: &'a Generator,
-    pub oracles: &'a [&'static dyn Oracle],
+    pub oracles: &'a [Oracle],
     /// Cases at most.
     pub cases: u64,
     /// Once an oracle has reported something, the others get this many cases

@@ -165,6 +165,10 @@ pub fn title(case: &Case, checked: &Checked, label: Label) -> String {
             "a write changes more or fewer rows than in the serial run"
         }
         Some(Difference::Read { .. }) => "a read returns other rows than in the serial run",
+        Some(Difference::Rule { label, .. }) if label.is_empty() => {
+            "the final rows are not what the rules of the level leave"
+        }
+        Some(Difference::Rule { .. }) => "a statement does what no rule of its level allows",
         Some(Difference::Broken { .. }) => {
             checked.concurrent.death.as_ref().map_or("the engine breaks", |d| d.how.name())
         }

@@ -33,7 +33,7 @@ const TIME_TO_REDUCE: Duration = Duration::from_secs(60);
 pub struct Hunt<'a> {
     pub identity: Identity,
     pub generator: &'a Generator,
-    pub oracles: &'a [&'static dyn Oracle],
+    pub oracles: &'a [Oracle],
     pub known: &'a [Known],
     pub shard: Shard,
     /// Case numbers below this.

@@ -23,7 +23,7 @@ const REDUCED_OF_EACH: u32 = 3;
 pub struct Hunter<'a> {
     pub executor: Executor,
     pub generator: &'a Generator,
-    pub oracles: &'a [&'static dyn Oracle],
+    pub oracles: &'a [Oracle],
     pub known: &'a [Known],
     /// Ends a reduction with what it has; asked between runs.
     pub stop: &'a dyn Fn() -> bool,

@@ -18,7 +18,7 @@ pub struct Goal<'a> {
     pub violations: &'a [Violation],
     pub label: Label,
     pub rate: Rate,
-    pub oracles: &'a [&'static dyn Oracle],
+    pub oracles: &'a [Oracle],
     /// Asked before every trial; true ends the search with what there is.
     pub stop: &'a dyn Fn() -> bool,
     /// Trials at most.
@@ -114,7 +114,7 @@ impl Search<'_, '_> {
     fn tried(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, ExecuteError> {
         let (fixture, case) = (Fixture::of(plan), plan.to_case());
         let oracles = self.goal.oracles;
-        let checked = match self.goal.violations.iter().any(|v| v.oracle == "crash") {
+        let checked = match self.goal.violations.iter().any(|v| v.oracle == Oracle::Crash) {
             true => check_any(self.executor, &fixture, &case, oracles)?,
             false => check_unbroken(self.executor, &fixture, &case, oracles, "in a smaller case")?,
         };

@@ -60,6 +60,9 @@ fn answers(difference: &Difference) -> Option<Markup> {
         Difference::Affected { label, sql, concurrent, serial } => {
             (label, sql, plural(*concurrent, "row"), plural(*serial, "row"))
         }
+        Difference::Rule { label, sql, rule, about, why, .. } => {
+            (label, sql, why.clone(), format!("{rule}: {about}"))
+        }
         Difference::Broken { label, sql, error } => {
             (label, sql, error.clone(), "must not happen in any run".into())
         }

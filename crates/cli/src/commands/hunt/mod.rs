@@ -201,7 +201,7 @@ fn remove_leftovers(context: &Context<'_>, target: &Target, folder: &Folder) {
     }
 }
 
-fn chosen_oracles(names: &[String]) -> Result<Vec<&'static dyn Oracle>, Failure> {
+fn chosen_oracles(names: &[String]) -> Result<Vec<Oracle>, Failure> {
     if names.is_empty() {
         return Ok(ORACLES.to_vec());
     }
