@@ -110,14 +110,18 @@ impl Renderer<'_> {
 
     pub fn delete(&self, delete: &Delete) -> String {
         let table = self.table(&delete.table, delete.alias.as_deref());
+        let filter = self.filter(delete.filter.iter());
+        let seen = self.name(delete.alias.as_deref().unwrap_or(&delete.table));
+        let cut = delete.limit.is_some() || !delete.order.is_empty();
         let deleted = match (&delete.join, self.dialect.spelling.write_join) {
-            (None, _) => format!("delete from {table}{}", self.filter(delete.filter.iter())),
-            (Some(join), WriteJoin::Join) => format!(
-                "delete {} from {table}{}{}",
-                self.name(delete.alias.as_deref().unwrap_or(&delete.table)),
-                self.joined(join),
-                self.filter(delete.filter.iter())
-            ),
+            // MariaDB takes an alias in this form alone, which has no LIMIT.
+            (None, WriteJoin::Join) if delete.alias.is_some() && !cut => {
+                format!("delete {seen} from {table}{filter}")
+            }
+            (None, _) => format!("delete from {table}{filter}"),
+            (Some(join), WriteJoin::Join) => {
+                format!("delete {seen} from {table}{}{filter}", self.joined(join))
+            }
             (Some(join), WriteJoin::From) => format!(
                 "delete from {table} using {}{}",
                 self.table(&join.table, join.alias.as_deref()),

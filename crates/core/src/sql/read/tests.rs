@@ -163,6 +163,7 @@ fn writes_are_read_with_all_that_they_say() {
             "update t set a = 1 order by a desc limit 1",
             "delete t from t join u on t.a = u.a where u.b = x'00ff'",
             "delete from t where a > 1 order by a limit 2",
+            "delete x from t as x where x.a > 1",
         ],
     );
     becomes(
