@@ -53,12 +53,11 @@ impl BaselineFile {
     /// What the baseline makes of the findings, new ones added where that is
     /// wanted.
     pub fn judge(&mut self, console: &Console, findings: &[Finding]) -> Result<Judged, Failure> {
-        let bad = |e: String| Failure::new(ExitCode::BadInput, e);
         if self.update
-            && let Some((text, added)) = updated(&self.text, findings).map_err(bad)?
+            && let Some((text, added)) = updated(&self.text, findings)?
         {
             fs::write(&self.path, &text).map_err(|e| Failure::cannot_write(&self.path, &e))?;
-            self.known = Baseline::parse(&text).map_err(bad)?;
+            self.known = Baseline::parse(&text)?;
             let s = if added == 1 { "" } else { "s" };
             console.note(&format!("added {added} signature{s} to {}", self.path.display()));
         }

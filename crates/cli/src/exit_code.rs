@@ -2,7 +2,7 @@
 
 use isolde_engines::engine::EngineError;
 use isolde_engines::runner::RunError;
-use isolde_hunt::folder::FolderError;
+use isolde_hunt::HuntError;
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +54,15 @@ impl ExitCode {
         };
         if rank(other) > rank(self) { other } else { self }
     }
+
+    fn of_run(error: &RunError) -> ExitCode {
+        match error {
+            RunError::Engine(_) | RunError::NotBack(_) => ExitCode::Unreachable,
+            RunError::Setup { .. } => ExitCode::BadInput,
+            RunError::NoSuchLevel { .. } | RunError::Level { .. } => ExitCode::Usage,
+            RunError::Interrupted => ExitCode::Interrupted,
+        }
+    }
 }
 
 impl From<ExitCode> for std::process::ExitCode {
@@ -85,11 +94,41 @@ impl From<EngineError> for Failure {
     }
 }
 
-impl From<FolderError> for Failure {
-    fn from(error: FolderError) -> Failure {
+impl From<HuntError> for Failure {
+    fn from(error: HuntError) -> Failure {
+        use HuntError::*;
         let code = match &error {
-            FolderError::Io { .. } | FolderError::Refused(_) => ExitCode::Output,
-            FolderError::Unusable(_) => ExitCode::BadInput,
+            Run(error) => ExitCode::of_run(error),
+            Broke(_) => ExitCode::Unreachable,
+            Io { .. }
+            | NoHunt(_)
+            | OutputIsLink(_)
+            | OutputIsFile(_)
+            | OutputIsRoot(_)
+            | MarkerNotPlain(_)
+            | NotEmpty(_)
+            | LinkInside(_)
+            | Busy { .. }
+            | NoNameToMove(_)
+            | AllNamesTaken(_)
+            | NotMoved { .. }
+            | OutputIsPart { .. } => ExitCode::Output,
+            NotAShard(_) => ExitCode::Usage,
+            Fixture { .. }
+            | Unusable { .. }
+            | NothingToMerge
+            | NotOneHunt { .. }
+            | AnotherHunt { .. }
+            | ShardTwice { .. }
+            | ShardsUnlike(..)
+            | NotAFinding { .. }
+            | NotASignature { .. }
+            | NoSuchOracle(_)
+            | NotAFolderName(_)
+            | FolderMissing(_)
+            | RunMissing(_)
+            | RunUnreadable { .. }
+            | RunDamaged { .. } => ExitCode::BadInput,
         };
         Failure::new(code, error.to_string())
     }
@@ -97,12 +136,27 @@ impl From<FolderError> for Failure {
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Failure {
-        let code = match &error {
-            RunError::Engine(_) | RunError::NotBack(_) => ExitCode::Unreachable,
-            RunError::Setup { .. } => ExitCode::BadInput,
-            RunError::NoSuchLevel { .. } | RunError::Level { .. } => ExitCode::Usage,
-            RunError::Interrupted => ExitCode::Interrupted,
-        };
-        Failure::new(code, error.to_string())
+        Failure::new(ExitCode::of_run(&error), error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isolde_hunt::error::Damage;
+    use std::path::PathBuf;
+
+    #[test]
+    fn what_ends_a_hunt_has_the_code_that_the_table_gives_it() {
+        let code = |error: HuntError| Failure::from(error).code;
+        let path = || PathBuf::from("out");
+        assert_eq!(code(HuntError::NotEmpty(path())), ExitCode::Output);
+        let full = std::io::Error::other("no space left on device");
+        assert_eq!(code(HuntError::Io { path: path(), error: full }), ExitCode::Output);
+        let damaged = HuntError::Unusable { file: path(), why: Damage::Missing };
+        assert_eq!(code(damaged), ExitCode::BadInput);
+        assert_eq!(code(RunError::Interrupted.into()), ExitCode::Interrupted);
+        let gone = EngineError::Lost("the server is gone".into());
+        assert_eq!(code(RunError::Engine(gone).into()), ExitCode::Unreachable);
     }
 }

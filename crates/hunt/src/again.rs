@@ -6,6 +6,7 @@
 
 use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, check_any};
+use crate::error::{Damage, HuntError};
 use crate::executor::{ExecuteError, Executor, Fixture};
 use crate::finding::Finding;
 use crate::summary::Summary;
@@ -67,7 +68,7 @@ pub struct Again {
 
 /// What stands beside a case file in the folder of a finding; none where the
 /// file is no finding's.
-pub fn beside(file: &Path, case: &Case) -> Result<Option<Seen>, String> {
+pub fn beside(file: &Path, case: &Case) -> Result<Option<Seen>, HuntError> {
     let folder = file.parent().unwrap_or(Path::new(""));
     let Some(finding) = read::<Finding>(&folder.join("finding.json"))? else { return Ok(None) };
     // Another file that somebody has put there has another id.
@@ -77,24 +78,22 @@ pub fn beside(file: &Path, case: &Case) -> Result<Option<Seen>, String> {
     let Some(summary) = read::<Summary>(&folder.join("../../hunt.json"))? else {
         return Ok(Some(Seen { finding, oracles: ORACLES.to_vec(), fault: None }));
     };
-    let named: Result<Vec<_>, String> =
+    let named: Result<Vec<_>, _> =
         summary.identity.oracles.iter().map(|name| oracle::find(name)).collect();
     let options = &summary.identity.options;
     let fault = options.get("fault").cloned().map(|name| {
         let rate = options.get("fault_rate").and_then(|rate| rate.parse().ok());
         (name, rate.unwrap_or(1.0))
     });
-    Ok(Some(Seen { finding, oracles: named?, fault }))
+    Ok(Some(Seen { finding, oracles: named.map_err(HuntError::NoSuchOracle)?, fault }))
 }
 
-fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, String> {
+fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, HuntError> {
+    let unusable = |why: Damage| HuntError::Unusable { file: file.into(), why };
     match fs::read_to_string(file) {
-        Ok(text) => {
-            let parsed = serde_json::from_str(&text);
-            parsed.map(Some).map_err(|e| format!("{}: {e}", file.display()))
-        }
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|e| unusable(e.into())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("{}: {error}", file.display())),
+        Err(error) => Err(unusable(error.into())),
     }
 }
 

@@ -6,6 +6,7 @@
 //! same. The file is text, one signature a line, made to be reviewed.
 
 use crate::cause::Label;
+use crate::error::HuntError;
 use crate::finding::Finding;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -32,7 +33,7 @@ pub struct Judged {
 }
 
 impl Baseline {
-    pub fn parse(text: &str) -> Result<Baseline, String> {
+    pub fn parse(text: &str) -> Result<Baseline, HuntError> {
         let mut signatures = BTreeSet::new();
         for (i, line) in text.lines().enumerate() {
             let line = line.trim();
@@ -40,10 +41,7 @@ impl Baseline {
                 continue;
             }
             if line.split(" / ").count() < 4 {
-                return Err(format!(
-                    "line {}: `{line}` is no signature; those of a hunt are in findings.jsonl",
-                    i + 1
-                ));
+                return Err(HuntError::NotASignature { line: i + 1, text: line.into() });
             }
             signatures.insert(line.to_string());
         }
@@ -70,7 +68,7 @@ impl Baseline {
 
 /// The text of a baseline with what is new, each under a comment that says
 /// what it is; none if nothing is.
-pub fn updated(text: &str, findings: &[Finding]) -> Result<Option<(String, usize)>, String> {
+pub fn updated(text: &str, findings: &[Finding]) -> Result<Option<(String, usize)>, HuntError> {
     let mut known = Baseline::parse(text)?;
     let mut out = if text.trim().is_empty() { HEAD.to_string() } else { text.to_string() };
     if !out.ends_with('\n') {
@@ -134,7 +132,7 @@ mod tests {
         let judged = baseline.judge(&found);
         assert_eq!((judged.known, judged.new), (1, 1));
         assert_eq!(judged.signatures.into_iter().collect::<Vec<_>>(), [a]);
-        let said = Baseline::parse(&format!("{a}\n<html>\n")).unwrap_err();
+        let said = Baseline::parse(&format!("{a}\n<html>\n")).unwrap_err().to_string();
         assert!(said.contains("line 2") && said.contains("<html>"), "{said}");
     }
 }

@@ -4,7 +4,8 @@
 //! Nothing is ever deleted to make room: an empty folder is taken, an earlier
 //! hunt is moved aside, and what is not a hunt's is refused.
 
-use crate::folder::{FolderError, at};
+use crate::error::HuntError;
+use crate::folder::at;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +19,7 @@ This folder is the output of an Isolde hunt. A new hunt with the same --out move
 --resume goes on with it. Without this file Isolde takes the folder for somebody else's.
 ";
 
-type Done<T> = Result<T, FolderError>;
+type Done<T> = Result<T, HuntError>;
 
 /// A folder that is ours until this is dropped, or the process ends.
 pub struct Claim {
@@ -72,18 +73,11 @@ pub fn take(path: &Path) -> Done<Claim> {
 /// Takes the folder of an earlier hunt to go on with it.
 pub fn take_again(path: &Path) -> Done<Claim> {
     match look(path)? {
-        Place::Free => Err(FolderError::Refused(format!(
-            "there is no hunt in {}: there is no hunt.json to go on with",
-            path.display()
-        ))),
+        Place::Free => Err(HuntError::NoHunt(path.into())),
         Place::Hunt => {
             let marker = lock(path)?;
             if let Some(link) = at(path, crate::files::first_link(path))? {
-                let link = link.display();
-                return Err(FolderError::Refused(format!(
-                    "{link} is a symbolic link, and Isolde made none; what it points to could be \
-                     overwritten"
-                )));
+                return Err(HuntError::LinkInside(link));
             }
             begin(path, marker, None)
         }
@@ -91,35 +85,30 @@ pub fn take_again(path: &Path) -> Done<Claim> {
 }
 
 fn look(path: &Path) -> Done<Place> {
-    let shown = path.display();
-    let refused = |why: String| Err(FolderError::Refused(why));
     let meta = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Place::Free),
         found => at(path, found)?,
     };
     if meta.file_type().is_symlink() {
-        return refused(format!("{shown} is a symbolic link; name the folder itself"));
+        return Err(HuntError::OutputIsLink(path.into()));
     }
     if !meta.is_dir() {
-        return refused(format!("{shown} is a file; the output of a hunt is a folder"));
+        return Err(HuntError::OutputIsFile(path.into()));
     }
     if at(path, fs::canonicalize(path))?.parent().is_none() {
-        return refused(format!("{shown} is the root of all files; name a folder in it"));
+        return Err(HuntError::OutputIsRoot(path.into()));
     }
     let marker = path.join(MARKER);
     match fs::symlink_metadata(&marker) {
         Ok(meta) if meta.is_file() => return Ok(Place::Hunt),
-        Ok(_) => return refused(format!("{} is no plain file", marker.display())),
+        Ok(_) => return Err(HuntError::MarkerNotPlain(marker)),
         Err(error) if error.kind() != ErrorKind::NotFound => return at(&marker, Err(error)),
         Err(_) => {}
     }
     let mut entries = at(path, fs::read_dir(path))?;
     match entries.next() {
         None => Ok(Place::Free),
-        Some(_) => refused(format!(
-            "{shown} is not empty, and no file {MARKER} in it says that it is the output of a \
-             hunt; name another folder"
-        )),
+        Some(_) => Err(HuntError::NotEmpty(path.into())),
     }
 }
 
@@ -146,17 +135,12 @@ fn locked(path: &Path, marker: &File) -> Done<()> {
     }
 }
 
-fn busy(path: &Path) -> FolderError {
+fn busy(path: &Path) -> HuntError {
     let mut text = String::new();
     let read = File::open(path.join(MARKER)).and_then(|f| f.take(1000).read_to_string(&mut text));
-    let who = match (read, text.lines().last().and_then(|l| l.strip_prefix("process "))) {
-        (Ok(_), Some(process)) => format!(" (process {process})"),
-        _ => String::new(),
-    };
-    FolderError::Refused(format!(
-        "another isolde{who} is writing to {}; wait for it, or name another --out",
-        path.display()
-    ))
+    let number = text.lines().last().and_then(|l| l.strip_prefix("process "));
+    let process = number.filter(|_| read.is_ok()).map(String::from);
+    HuntError::Busy { path: path.into(), process }
 }
 
 fn begin(path: &Path, mut marker: File, moved: Option<PathBuf>) -> Done<Claim> {
@@ -175,12 +159,8 @@ fn only_marked(path: &Path) -> Done<bool> {
 /// `isolde.out.old`, or `.old.2` and so on where that is taken: what was moved
 /// aside stays until its owner deletes it.
 fn move_aside(path: &Path) -> Done<PathBuf> {
-    let shown = path.display();
     let Some(name) = path.file_name() else {
-        return Err(FolderError::Refused(format!(
-            "{shown} holds an earlier hunt, and under this name it cannot be moved aside; name \
-             another folder"
-        )));
+        return Err(HuntError::NoNameToMove(path.into()));
     };
     let names = (1_u32..).map(|n| {
         let mut old = name.to_owned();
@@ -191,15 +171,11 @@ fn move_aside(path: &Path) -> Done<PathBuf> {
         fs::symlink_metadata(p).is_err_and(|error| error.kind() == ErrorKind::NotFound)
     };
     let Some(old) = names.take(1_000_000).find(is_free) else {
-        return Err(FolderError::Refused(format!("{shown}: all names to move it to are taken")));
+        return Err(HuntError::AllNamesTaken(path.into()));
     };
     match fs::rename(path, &old) {
         Ok(()) => Ok(old),
-        Err(error) => Err(FolderError::Refused(format!(
-            "{shown} holds an earlier hunt that cannot be moved to {}: {error}; name another \
-             folder",
-            old.display()
-        ))),
+        Err(error) => Err(HuntError::NotMoved { from: path.into(), to: old, error }),
     }
 }
 

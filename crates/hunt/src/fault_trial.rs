@@ -2,8 +2,8 @@
 
 use crate::cause::Label;
 use crate::check::check;
+use crate::error::HuntError;
 use crate::executor::{ExecuteError, Executor, Fixture};
-use crate::hunt::HuntError;
 use crate::hunter::Hunter;
 use crate::tally::Tally;
 use isolde_core::generate::Generator;

@@ -5,6 +5,7 @@
 //! beside its place and then renamed.
 
 use crate::claim::{self, Claim};
+use crate::error::{Damage, HuntError};
 use crate::files;
 use crate::finding::{Evidence, Finding};
 use crate::stored::is_folder_name;
@@ -28,26 +29,14 @@ pub struct Folder {
     claim: Option<Claim>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    #[error("{}: {error}", path.display())]
-    Io { path: PathBuf, error: io::Error },
-    /// The folder is not ours to write to.
-    #[error("{0}")]
-    Refused(String),
-    /// What is in it is damaged, or not what was asked for.
-    #[error("{0}")]
-    Unusable(String),
-}
-
-type Done<T> = Result<T, FolderError>;
+type Done<T> = Result<T, HuntError>;
 
 pub(crate) fn at<T>(path: &Path, result: io::Result<T>) -> Done<T> {
-    result.map_err(|error| FolderError::Io { path: path.into(), error })
+    result.map_err(|error| HuntError::Io { path: path.into(), error })
 }
 
-fn unusable(file: &Path, what: &dyn std::fmt::Display) -> FolderError {
-    FolderError::Unusable(format!("{}: {what}", file.display()))
+fn unusable(file: &Path, why: impl Into<Damage>) -> HuntError {
+    HuntError::Unusable { file: file.into(), why: why.into() }
 }
 
 impl Folder {
@@ -180,10 +169,9 @@ impl Folder {
 
     pub fn read_summary(&self) -> Done<Summary> {
         let file = self.path.join("hunt.json");
-        let wrong = |e: &dyn std::fmt::Display| unusable(&file, e);
-        let bytes = files::read(&file, LARGEST_FILE).map_err(|e| wrong(&e))?;
-        let bytes = bytes.ok_or_else(|| wrong(&"there is no such file"))?;
-        Summary::parse(&bytes).map_err(|e| wrong(&e))
+        let bytes = files::read(&file, LARGEST_FILE).map_err(|e| unusable(&file, e))?;
+        let bytes = bytes.ok_or_else(|| unusable(&file, Damage::Missing))?;
+        Summary::parse(&bytes).map_err(|e| unusable(&file, e))
     }
 
     /// The findings: what `findings.jsonl` says, and from the folders in
@@ -206,10 +194,10 @@ impl Folder {
         let file = self.path.join(FINDINGS);
         let Lines { mut whole, damaged } = read_lines(&file)?;
         let lost = self.not_in(&whole);
-        if let Some(first) = damaged.first()
-            && damaged.len() > lost.len()
+        if damaged.len() > lost.len()
+            && let Some((line, error)) = damaged.into_iter().next()
         {
-            return Err(unusable(&file, &format!("{first}, and no folder in findings/ has it")));
+            return Err(unusable(&file, Damage::LostLine { line, error }));
         }
         let count = lost.len();
         if count > 0 {
@@ -245,8 +233,8 @@ impl Folder {
     pub fn read_documented(&self) -> Done<Vec<Finding>> {
         let file = self.path.join(DOCUMENTED);
         let Lines { whole, damaged } = read_lines(&file)?;
-        match damaged.first() {
-            Some(first) => Err(unusable(&file, first)),
+        match damaged.into_iter().next() {
+            Some((line, error)) => Err(unusable(&file, Damage::Line { line, error })),
             None => Ok(whole),
         }
     }
@@ -275,13 +263,13 @@ impl Folder {
 
 struct Lines {
     whole: Vec<Finding>,
-    /// What is wrong with each of the others.
-    damaged: Vec<String>,
+    /// The numbers of the others, and what is wrong with each.
+    damaged: Vec<(usize, serde_json::Error)>,
 }
 
 /// A last line without its end was torn by a kill: it is left out.
 fn read_lines(file: &Path) -> Done<Lines> {
-    let bytes = files::read(file, LARGEST_FILE).map_err(|e| unusable(file, &e))?;
+    let bytes = files::read(file, LARGEST_FILE).map_err(|e| unusable(file, e))?;
     let mut lines = Lines { whole: Vec::new(), damaged: Vec::new() };
     let bytes = bytes.unwrap_or_default();
     let end = bytes.iter().rposition(|b| *b == b'\n').unwrap_or(0);
@@ -289,7 +277,7 @@ fn read_lines(file: &Path) -> Done<Lines> {
     {
         match serde_json::from_slice(line) {
             Ok(finding) => lines.whole.push(finding),
-            Err(error) => lines.damaged.push(format!("line {}: {error}", i + 1)),
+            Err(error) => lines.damaged.push((i + 1, error)),
         }
     }
     Ok(lines)

@@ -5,9 +5,10 @@
 //! number of workers and shards changes the speed and not the result.
 
 use crate::cause::Label;
-use crate::executor::{ExecuteError, Executor, Notices};
+use crate::error::HuntError;
+use crate::executor::{Executor, Notices};
 use crate::finding::Finding;
-use crate::folder::{Folder, FolderError};
+use crate::folder::Folder;
 use crate::hunter::Hunter;
 use crate::known::Known;
 use crate::resume::Earlier;
@@ -16,7 +17,7 @@ use crate::tally::Tally;
 use isolde_core::case;
 use isolde_core::generate::{CASES_PER_BLOCK, Generator};
 use isolde_core::oracle::Oracle;
-use isolde_engines::engine::{Engine, EngineError, EngineResult};
+use isolde_engines::engine::{Engine, EngineResult};
 use isolde_engines::runner::{RunError, Runner};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -77,28 +78,6 @@ impl Watch {
         add(&self.bug, before.violations.bug, after.violations.bug);
         add(&self.documented, before.violations.documented, after.violations.documented);
         add(&self.undecided, before.violations.undecided, after.violations.undecided);
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum HuntError {
-    #[error(transparent)]
-    Run(#[from] RunError),
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-}
-
-impl From<ExecuteError> for HuntError {
-    fn from(error: ExecuteError) -> HuntError {
-        HuntError::Run(match error {
-            ExecuteError::Run(error) => error,
-            // Only the first run of a case may meet one, and counts it.
-            ExecuteError::Fixture { sql, error } => RunError::Setup { line: 0, sql, error },
-            // The hunter makes a finding of each.
-            ExecuteError::Broke(broke) => {
-                RunError::Engine(EngineError::Lost(format!("the engine broke {}", broke.moment)))
-            }
-        })
     }
 }
 
@@ -385,6 +364,6 @@ impl Ctx<'_> {
     }
 
     fn save(&self, shared: &Shared) -> Result<(), HuntError> {
-        Ok(self.folder.write_summary(&self.summary(shared))?)
+        self.folder.write_summary(&self.summary(shared))
     }
 }

@@ -18,6 +18,7 @@ pub mod check;
 mod claim;
 pub mod confirm;
 pub mod crash;
+pub mod error;
 pub mod executor;
 pub mod explain;
 pub mod fault_trial;
@@ -38,3 +39,5 @@ pub mod snapshot;
 pub mod stored;
 pub mod summary;
 pub mod tally;
+
+pub use error::HuntError;

@@ -1,8 +1,9 @@
 //! Unites the output folders of shards: the same hunt, other case numbers.
 
+use crate::error::{HuntError, Unlike};
 use crate::files;
 use crate::finding::Finding;
-use crate::folder::{Folder, FolderError, at};
+use crate::folder::{Folder, at};
 use crate::stored::is_folder_name;
 use crate::summary::{Identity, Progress, Shard, Summary};
 use crate::tally::Tally;
@@ -12,7 +13,7 @@ use std::path::Path;
 
 /// What of two hunts differs first, with both values; none when they are
 /// parts of one.
-pub fn first_difference(a: &Identity, b: &Identity) -> Option<String> {
+pub fn first_difference(a: &Identity, b: &Identity) -> Option<Unlike> {
     let plain = |i: &Identity| {
         vec![
             ("version".to_string(), i.version.clone()),
@@ -24,8 +25,7 @@ pub fn first_difference(a: &Identity, b: &Identity) -> Option<String> {
         ]
     };
     let differs = |name: &str, a: Option<&String>, b: Option<&String>| {
-        let value = |v: Option<&String>| v.map_or("not set".to_string(), Clone::clone);
-        (a != b).then(|| format!("{name} differs: {} there, {} here", value(a), value(b)))
+        (a != b).then(|| Unlike { name: name.into(), there: a.cloned(), here: b.cloned() })
     };
     let in_maps = |a: &BTreeMap<String, String>, b: &BTreeMap<String, String>| {
         a.keys().chain(b.keys()).find_map(|name| differs(name, a.get(name), b.get(name)))
@@ -39,29 +39,23 @@ pub fn first_difference(a: &Identity, b: &Identity) -> Option<String> {
 }
 
 /// Writes the union of `parts` to `out`, which must not be one of them.
-pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, FolderError> {
+pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, HuntError> {
     let folders: Vec<Folder> = parts.iter().map(|p| Folder::open(p)).collect();
     let summaries: Vec<Summary> =
         folders.iter().map(Folder::read_summary).collect::<Result<_, _>>()?;
     let (Some(first), Some(first_path)) = (summaries.first(), parts.first()) else {
-        return Err(FolderError::Unusable("there is nothing to merge".into()));
+        return Err(HuntError::NothingToMerge);
     };
     let mut shards: Vec<(Shard, &Path)> = Vec::new();
     for (summary, path) in summaries.iter().zip(parts) {
         if let Some(what) = first_difference(&first.identity, &summary.identity) {
-            return unusable(format!(
-                "{} and {} are not parts of one hunt: their {what}",
-                first_path.display(),
-                path.display()
-            ));
+            let (a, b) = (first_path.into(), path.into());
+            return Err(HuntError::NotOneHunt { a, b, what: Box::new(what) });
         }
         for shard in &summary.shards {
             if let Some((_, other)) = shards.iter().find(|(s, _)| s == shard) {
-                return unusable(format!(
-                    "shard {shard} is in {} and in {}",
-                    other.display(),
-                    path.display()
-                ));
+                let (a, b) = (other.into(), path.into());
+                return Err(HuntError::ShardTwice { shard: *shard, a, b });
             }
             shards.push((*shard, path));
         }
@@ -69,20 +63,13 @@ pub fn merge(parts: &[&Path], out: &Path) -> Result<Summary, FolderError> {
     let mut shards: Vec<Shard> = shards.into_iter().map(|(shard, _)| shard).collect();
     shards.sort();
     if let Some(odd) = shards.iter().find(|s| s.of != shards[0].of) {
-        return unusable(format!("shards {} and {odd} cut the cases in different ways", shards[0]));
+        return Err(HuntError::ShardsUnlike(shards[0], *odd));
     }
     if let Some(part) = parts.iter().find(|p| overlap(p, out)) {
-        let (out, part) = (out.display(), part.display());
-        return Err(FolderError::Refused(format!(
-            "{out} is the part {part}, or holds it, or is in it; name another --out"
-        )));
+        return Err(HuntError::OutputIsPart { out: out.into(), part: part.into() });
     }
     Folder::check(out)?;
     unite(&folders, &summaries, shards, out)
-}
-
-fn unusable<T>(why: String) -> Result<T, FolderError> {
-    Err(FolderError::Unusable(why))
 }
 
 /// Whether one of two folders is the other, or in it: what is moved aside to
@@ -100,7 +87,7 @@ fn unite(
     summaries: &[Summary],
     shards: Vec<Shard>,
     out: &Path,
-) -> Result<Summary, FolderError> {
+) -> Result<Summary, HuntError> {
     let mut tally = Tally::default();
     let mut progress = Progress::default();
     // What blocks that are done have counted, in case the union is resumed.
@@ -119,8 +106,8 @@ fn unite(
         for finding in &found {
             // Parts come from other machines; an id may not lead elsewhere.
             if !is_folder_name(&finding.id) {
-                let part = folder.path().display();
-                return unusable(format!("{part}: `{}` is not the name of a finding", finding.id));
+                let (folder, id) = (folder.path().into(), finding.id.clone());
+                return Err(HuntError::NotAFinding { folder, id });
             }
             copies.push((folder.path().join("findings").join(&finding.id), finding.id.clone()));
         }
@@ -257,7 +244,7 @@ mod tests {
         assert!(!out.join("findings/000008").exists() && out.join("findings/000002").is_dir());
         assert!(dir.path().join("out.old/findings/000008").is_dir(), "moved aside, not deleted");
         let lost = stored(&out, "000001").err().unwrap();
-        assert_eq!(lost, "the folder findings/000001 is missing");
+        assert_eq!(lost.to_string(), "the folder findings/000001 is missing");
         assert!(stored(&out, "000003").is_ok());
     }
 }

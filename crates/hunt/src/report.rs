@@ -3,8 +3,9 @@
 //! who shows it; what the folder of a finding holds is [`crate::stored`].
 
 use crate::cause::Label;
+use crate::error::HuntError;
 use crate::finding::Finding;
-use crate::folder::{Folder, FolderError};
+use crate::folder::Folder;
 use crate::summary::Summary;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +14,7 @@ pub struct Report {
     pub summary: Summary,
     pub findings: Vec<Finding>,
     /// What the documentation explains, or what is wrong with the list of it.
-    pub documented: Result<Vec<Finding>, String>,
+    pub documented: Result<Vec<Finding>, HuntError>,
 }
 
 /// Findings that look the same.
@@ -25,12 +26,12 @@ pub struct Group<'f> {
 }
 
 impl Report {
-    pub fn read(dir: &Path) -> Result<Report, FolderError> {
+    pub fn read(dir: &Path) -> Result<Report, HuntError> {
         let folder = Folder::open(dir);
         Ok(Report {
             summary: folder.read_summary()?,
             findings: folder.read_findings()?,
-            documented: folder.read_documented().map_err(|e| e.to_string()),
+            documented: folder.read_documented(),
         })
     }
 

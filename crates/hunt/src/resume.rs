@@ -5,8 +5,9 @@
 //! does. What had been found in such a block is set aside; it takes the place
 //! of a case that shows nothing this time, since not everything happens twice.
 
+use crate::error::{HuntError, Unlike};
 use crate::finding::Finding;
-use crate::folder::{Folder, FolderError};
+use crate::folder::Folder;
 use crate::summary::{Identity, Shard, Summary};
 use crate::tally::Tally;
 use isolde_core::generate::CASES_PER_BLOCK;
@@ -21,25 +22,19 @@ pub struct Earlier {
 
 impl Earlier {
     /// Reads the folder of an earlier hunt, which must be this one.
-    pub fn read(
-        folder: &Folder,
-        identity: &Identity,
-        shard: Shard,
-    ) -> Result<Earlier, FolderError> {
+    pub fn read(folder: &Folder, identity: &Identity, shard: Shard) -> Result<Earlier, HuntError> {
         let summary = folder.read_summary()?;
         let different = match crate::merge::first_difference(&summary.identity, identity) {
             None if summary.shards != [shard] => {
                 let shards: Vec<String> = summary.shards.iter().map(Shard::to_string).collect();
-                Some(format!("shard differs: {} there, {shard} here", shards.join(", ")))
+                let (there, here) = (shards.join(", "), shard.to_string());
+                Some(Unlike { name: "shard".into(), there: Some(there), here: Some(here) })
             }
             different => different,
         };
         if let Some(what) = different {
-            return Err(FolderError::Unusable(format!(
-                "{} holds another hunt: its {what}; leave out what hunt.json knows, or name \
-                 another --out",
-                folder.path().display()
-            )));
+            let (path, what) = (folder.path().into(), Box::new(what));
+            return Err(HuntError::AnotherHunt { path, what });
         }
         let done = |number: u64| summary.progress.is_done(number / CASES_PER_BLOCK);
         let mut aside: BTreeMap<u64, Vec<Finding>> = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! What the folder of a finding holds, and in which words it is said that a
 //! part of it is missing or damaged.
 
+use crate::error::{Damage, HuntError};
 use crate::files;
 use isolde_core::History;
 use isolde_core::history::What;
@@ -11,9 +12,9 @@ const LARGEST_FILE: u64 = 16 << 20;
 
 /// The runs and texts in the folder of a finding.
 pub struct Stored {
-    pub concurrent: Result<History, String>,
+    pub concurrent: Result<History, HuntError>,
     /// The serial runs that are there, by what they are.
-    pub serial: Vec<(&'static str, Result<History, String>)>,
+    pub serial: Vec<(&'static str, Result<History, HuntError>)>,
     pub script: Option<String>,
     /// The case as it was generated.
     pub original: Option<String>,
@@ -26,14 +27,14 @@ pub fn is_folder_name(id: &str) -> bool {
     !id.is_empty() && id.len() <= 100 && !id.starts_with('.') && id.chars().all(plain)
 }
 
-pub fn stored(dir: &Path, id: &str) -> Result<Stored, String> {
+pub fn stored(dir: &Path, id: &str) -> Result<Stored, HuntError> {
     if !is_folder_name(id) {
-        return Err(format!("`{id}` is not the name of a finding's folder"));
+        return Err(HuntError::NotAFolderName(id.into()));
     }
     let folder = dir.join("findings").join(id);
     let real = |p: &Path| p.symlink_metadata().is_ok_and(|meta| meta.is_dir());
     if !real(&dir.join("findings")) || !real(&folder) {
-        return Err(format!("the folder findings/{id} is missing"));
+        return Err(HuntError::FolderMissing(id.into()));
     }
     let runs = [
         ("transactions one after the other, in the order of their commits", "serial-tx.json"),
@@ -44,7 +45,7 @@ pub fn stored(dir: &Path, id: &str) -> Result<Stored, String> {
         .filter_map(|(what, name)| history(&folder, name).transpose().map(|h| (*what, h)))
         .collect();
     let concurrent = history(&folder, "concurrent.json")
-        .and_then(|h| h.ok_or_else(|| "concurrent.json is missing".into()));
+        .and_then(|h| h.ok_or(HuntError::RunMissing("concurrent.json")));
     Ok(Stored {
         concurrent,
         serial,
@@ -55,38 +56,38 @@ pub fn stored(dir: &Path, id: &str) -> Result<Stored, String> {
 }
 
 /// None where there is no such file.
-fn read(folder: &Path, name: &str) -> Result<Option<String>, String> {
-    let bytes =
-        files::read(&folder.join(name), LARGEST_FILE).map_err(|e| format!("{name}: {e}"))?;
+fn read(folder: &Path, name: &'static str) -> Result<Option<String>, HuntError> {
+    let bytes = files::read(&folder.join(name), LARGEST_FILE)
+        .map_err(|error| HuntError::RunUnreadable { name, error })?;
     Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-fn history(folder: &Path, name: &str) -> Result<Option<History>, String> {
+fn history(folder: &Path, name: &'static str) -> Result<Option<History>, HuntError> {
     let Some(text) = read(folder, name)? else { return Ok(None) };
-    let history: History =
-        serde_json::from_str(&text).map_err(|e| format!("{name} is damaged: {e}"))?;
+    let damaged = |why: Damage| HuntError::RunDamaged { name, why };
+    let history: History = serde_json::from_str(&text).map_err(|e| damaged(e.into()))?;
     match dangling(&history) {
-        Some(what) => Err(format!("{name} is damaged: {what}")),
+        Some(what) => Err(damaged(what)),
         None => Ok(Some(history)),
     }
 }
 
 /// A number in the history that refers to nothing in it.
-fn dangling(history: &History) -> Option<String> {
+fn dangling(history: &History) -> Option<Damage> {
     let (steps, transactions) = (history.steps.len(), history.transactions.len());
-    for (i, event) in history.events.iter().enumerate() {
+    for (number, event) in history.events.iter().enumerate() {
         if let Some(step) = event.step.filter(|s| *s >= steps) {
-            return Some(format!("event {i} is of step {step}, and there are {steps}"));
+            return Some(Damage::NoSuchStep { event: number, step, steps });
         }
         if let What::Ended { transaction, .. } = event.what
             && transaction >= transactions
         {
-            return Some(format!("event {i} ends transaction {transaction}, which is not there"));
+            return Some(Damage::NoSuchTransaction { event: number, transaction });
         }
     }
     let begun = |t: &isolde_core::history::Transaction| t.begin >= steps;
     let odd = history.transactions.iter().position(begun);
-    odd.map(|i| format!("transaction {i} begins at a step that is not there"))
+    odd.map(Damage::BeginsNowhere)
 }
 
 #[cfg(test)]
@@ -110,8 +111,8 @@ mod tests {
     fn what_is_missing_or_damaged_is_said_in_words() {
         let dir = tempfile::tempdir().unwrap();
         let said = |id: &str| match stored(dir.path(), id) {
-            Err(text) => text,
-            Ok(e) => e.concurrent.err().unwrap_or_default(),
+            Err(error) => error.to_string(),
+            Ok(stored) => stored.concurrent.err().map_or(String::new(), |e| e.to_string()),
         };
         assert_eq!(said("1"), "the folder findings/1 is missing");
         let folder = dir.path().join("findings/1");
@@ -141,6 +142,7 @@ mod tests {
         let found = stored(dir.path(), "1").unwrap();
         assert!(found.concurrent.is_ok());
         assert_eq!(found.serial.len(), 1);
-        assert!(found.serial[0].1.as_ref().unwrap_err().starts_with("serial-stmt.json is damaged"));
+        let said = found.serial[0].1.as_ref().unwrap_err().to_string();
+        assert!(said.starts_with("serial-stmt.json is damaged"), "{said}");
     }
 }

@@ -1,6 +1,7 @@
 //! `hunt.json`: what a hunt was, what it did and how far it came.
 
 use crate::baseline::Judged;
+use crate::error::{Damage, HuntError};
 use crate::tally::{Counts, Coverage, Refusal, Tally};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,7 +37,7 @@ pub struct Shard {
 }
 
 /// Parts that a hunt may be cut into.
-const MOST_SHARDS: u64 = 100_000;
+pub const MOST_SHARDS: u64 = 100_000;
 
 impl Shard {
     pub const WHOLE: Shard = Shard { part: 1, of: 1 };
@@ -54,13 +55,8 @@ impl Shard {
         block + (self.part - 1 + self.of - block % self.of) % self.of
     }
 
-    pub fn parse(text: &str) -> Result<Shard, String> {
-        let wrong = || {
-            format!(
-                "`{text}` is not a shard; write K/N with K from 1 to N, such as 1/4, and N at most \
-                 {MOST_SHARDS}"
-            )
-        };
+    pub fn parse(text: &str) -> Result<Shard, HuntError> {
+        let wrong = || HuntError::NotAShard(text.into());
         let (part, of) = text.split_once('/').ok_or_else(wrong)?;
         let shard = Shard {
             part: part.trim().parse().map_err(|_| wrong())?,
@@ -212,34 +208,35 @@ impl Summary {
 
     /// Reads `hunt.json`, which may come from elsewhere: no number in it is
     /// taken on trust.
-    pub fn parse(bytes: &[u8]) -> Result<Summary, String> {
-        let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    pub fn parse(bytes: &[u8]) -> Result<Summary, Damage> {
+        let value: serde_json::Value = serde_json::from_slice(bytes)?;
         for (name, inner) in value.as_object().into_iter().flatten() {
             // A seed may be any number.
             if let Some(number) = Some(inner).filter(|_| name != "seed").and_then(too_large) {
-                return Err(format!("{name}: {number} is more than any hunt has counted"));
+                let (name, number) = (name.clone(), number.clone());
+                return Err(Damage::TooLarge { name, number });
             }
         }
-        let summary: Summary = serde_json::from_value(value).map_err(|e| e.to_string())?;
+        let summary: Summary = serde_json::from_value(value)?;
         summary.check()?;
         Ok(summary)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Damage> {
         if self.shards.is_empty() {
-            return Err("shards: there is none".into());
+            return Err(Damage::NoShards);
         }
         if let Some(odd) = self.shards.iter().find(|s| !s.is_sound()) {
-            return Err(format!("shards: there is no shard {odd}"));
+            return Err(Damage::NoSuchShard(*odd));
         }
         if self.seconds < 0.0 || !(0.0..=1.0).contains(&self.valid_share) {
             let (seconds, share) = (self.seconds, self.valid_share);
-            return Err(format!("{seconds} seconds, and a share of {share} that is valid?"));
+            return Err(Damage::NoSuchShare { seconds, share });
         }
         let blocks = &self.progress.blocks;
         let apart = |pair: &[(u64, u64)]| pair[0].1 < pair[1].0;
         if blocks.iter().any(|(first, last)| first > last) || !blocks.windows(2).all(apart) {
-            return Err("progress: its ranges of blocks are not in order".into());
+            return Err(Damage::BlocksNotInOrder);
         }
         Ok(())
     }
@@ -291,9 +288,10 @@ mod tests {
 
     #[test]
     fn a_shard_is_a_part_of_the_whole_and_nothing_else() {
-        assert_eq!(Shard::parse("2/4"), Ok(Shard { part: 2, of: 4 }));
+        assert_eq!(Shard::parse("2/4").unwrap(), Shard { part: 2, of: 4 });
         for wrong in ["0/4", "5/4", "2", "a/b", "1/0", "", "1/100001"] {
-            assert!(Shard::parse(wrong).unwrap_err().contains("1/4"), "{wrong}");
+            let said = Shard::parse(wrong).unwrap_err().to_string();
+            assert!(said.contains("1/4"), "{wrong}: {said}");
         }
         for block in 0..50 {
             let takers = (1..=4).filter(|part| Shard { part: *part, of: 4 }.takes(block)).count();
@@ -340,7 +338,7 @@ mod tests {
         summary.progress.blocks = vec![(0, 2), (4, 9)];
         let good = serde_json::to_value(&summary).unwrap();
         let parse = |value: &serde_json::Value| Summary::parse(value.to_string().as_bytes());
-        assert_eq!(parse(&good), Ok(summary));
+        assert_eq!(parse(&good).unwrap(), summary);
         for (path, value, said) in [
             ("/cases", "18446744073709551615", "cases: 18446744073709551615 is more"),
             ("/violations/bug", "1e30", "violations: 1"),
@@ -357,7 +355,7 @@ mod tests {
         ] {
             let mut bad = good.clone();
             *bad.pointer_mut(path).unwrap() = serde_json::from_str(value).unwrap();
-            let error = parse(&bad).unwrap_err();
+            let error = parse(&bad).unwrap_err().to_string();
             assert!(error.contains(said), "{path} = {value}: {error}");
         }
     }

@@ -194,8 +194,10 @@ fn read_cases(context: &Context<'_>, files: &[PathBuf]) -> Result<(Vec<Given>, E
             }
         };
         let parsed = case::parse(&text).map_err(|error| format!("{}: {error}", path.display()));
-        let given =
-            parsed.and_then(|case| again::beside(path, &case).map(|seen| Given { case, seen }));
+        let given = parsed.and_then(|case| {
+            let seen = again::beside(path, &case).map_err(|error| error.to_string())?;
+            Ok(Given { case, seen })
+        });
         match given {
             Ok(given) => cases.push(given),
             Err(error) => {

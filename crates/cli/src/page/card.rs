@@ -7,6 +7,7 @@ use isolde_core::history::FinalRows;
 use isolde_core::transcript::summary;
 use isolde_core::value::show_rows;
 use isolde_core::{History, case};
+use isolde_hunt::HuntError;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::stored::{Stored, is_folder_name, stored};
 use maud::{Markup, html};
@@ -47,8 +48,8 @@ pub fn body(dir: &Path, finding: &Finding) -> Markup {
             (prose::paragraph(finding))
             @match stored(dir, &finding.id) {
                 Ok(stored) => (with_runs(finding, &stored)),
-                Err(what) => {
-                    (damage(&what))
+                Err(error) => {
+                    (damage(&error))
                     (differences(finding))
                     (case_file(finding))
                 }
@@ -69,7 +70,7 @@ fn with_runs(finding: &Finding, stored: &Stored) -> Markup {
                 h4 { "What happened" }
                 (setup::beside(&finding.case, history, &drawn))
             }
-            Err(what) => (damage(what)),
+            Err(error) => (damage(error)),
         }
         (differences(finding))
         @for (what, run) in &stored.serial {
@@ -77,7 +78,7 @@ fn with_runs(finding: &Finding, stored: &Stored) -> Markup {
                 Ok(history) => {
                     (details("run", &html! { "The serial run: " (what) }, &serial(history)))
                 }
-                Err(what) => (damage(what)),
+                Err(error) => (damage(error)),
             }
         }
         @if let Some(log) = &stored.server_log {
@@ -112,8 +113,8 @@ fn differences(finding: &Finding) -> Markup {
     }
 }
 
-fn damage(what: &str) -> Markup {
-    html! { p.damage role="note" { (text(what)) } }
+fn damage(error: &HuntError) -> Markup {
+    html! { p.damage role="note" { (text(&error.to_string())) } }
 }
 
 fn finals(history: &History) -> Markup {

@@ -23,7 +23,8 @@ mod setup;
 mod tests;
 mod timeline;
 
-use isolde_hunt::folder::{Folder, FolderError};
+use isolde_hunt::HuntError;
+use isolde_hunt::folder::Folder;
 use isolde_hunt::report::Report;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ const SCRIPT: &str = include_str!("script.js");
 const SCRIPT_HASH: &str = include_str!("script.sha256");
 
 /// Reads the output folder of a hunt and writes `report.html` into it.
-pub fn write(dir: &Path) -> Result<PathBuf, FolderError> {
+pub fn write(dir: &Path) -> Result<PathBuf, HuntError> {
     let report = Report::read(dir)?;
     Folder::open(dir).write_page(&page(dir, &report).into_string())
 }

@@ -3,6 +3,7 @@
 use super::html::{code, details, link, number, plural, table, text};
 use super::prose;
 use isolde_core::Level;
+use isolde_hunt::HuntError;
 use isolde_hunt::cause::Label;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::summary::{Shard, Summary};
@@ -142,10 +143,12 @@ fn by_cause(head: &str, all: &BTreeMap<String, Counts>) -> Markup {
 }
 
 /// Documented violations by behaviour and level, with a few examples of each.
-pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, String>) -> Markup {
+pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, HuntError>) -> Markup {
     let all = match all {
         Ok(all) => all,
-        Err(what) => return html! { h2 { "Documented" } p.damage { (text(what)) } },
+        Err(error) => {
+            return html! { h2 { "Documented" } p.damage { (text(&error.to_string())) } };
+        }
     };
     if all.is_empty() && summary.by_behaviour.is_empty() {
         return html! {};

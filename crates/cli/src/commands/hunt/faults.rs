@@ -1,7 +1,7 @@
 //! `isolde faults`: every planted fault against every oracle.
 
 use super::super::{Context, Outcome};
-use super::{chosen_levels, failure, open_engine};
+use super::{chosen_levels, open_engine};
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
 use crate::hunt_args::FaultsArgs;
@@ -62,7 +62,7 @@ pub fn run(context: &Context<'_>, args: &FaultsArgs) -> Outcome {
             more: if fault.concerns == Concerns::Server { 0 } else { MORE_CASES },
             interrupted: interrupt::asked,
         };
-        let sightings = fault_trial::run(&trial, engine, plain).map_err(failure)?;
+        let sightings = fault_trial::run(&trial, engine, plain)?;
         rows.push(Row { fault, outcome: Ok(sightings) });
     }
     context.console.end_progress();

@@ -21,7 +21,7 @@ use isolde_engines::server::leftovers;
 use isolde_engines::server::owner::Owner;
 use isolde_engines::target::Target;
 use isolde_hunt::folder::Folder;
-use isolde_hunt::hunt::{self, Ended, Hunt, HuntError, Watch};
+use isolde_hunt::hunt::{self, Ended, Hunt, Watch};
 use isolde_hunt::known::Known;
 use isolde_hunt::resume::Earlier;
 use isolde_hunt::summary::{Identity, Shard};
@@ -115,7 +115,7 @@ fn finish(
     ended: Ended,
 ) -> ExitCode {
     let Ended { mut summary, failure: ended_by } = ended;
-    let mut troubles: Vec<Failure> = ended_by.map(failure).into_iter().collect();
+    let mut troubles: Vec<Failure> = ended_by.map(Failure::from).into_iter().collect();
     let findings = folder.read_findings().unwrap_or_else(|error| {
         troubles.push(error.into());
         Vec::new()
@@ -227,11 +227,4 @@ fn chosen_levels(names: &[String], profile: &Profile) -> Result<Vec<Level>, Fail
 fn known_bugs() -> Vec<Known> {
     let entries = library::load(None, None).unwrap_or_default();
     entries.iter().filter_map(|entry| Known::of(&entry.case)).collect()
-}
-
-fn failure(error: HuntError) -> Failure {
-    match error {
-        HuntError::Run(error) => Failure::from(error),
-        HuntError::Folder(error) => Failure::from(error),
-    }
 }
