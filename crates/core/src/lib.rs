@@ -22,6 +22,7 @@ pub mod script;
 pub mod semantics;
 pub mod spec;
 pub mod sql;
+pub mod trace;
 pub mod transcript;
 pub mod value;
 
@@ -30,4 +31,5 @@ pub use case::Case;
 pub use history::History;
 pub use level::Level;
 pub use profile::Profile;
+pub use trace::Trace;
 pub use value::Value;
