@@ -9,9 +9,12 @@
 
 use crate::connect::secret::Secret;
 use crate::spec::PgLinks;
-use isolde_core::history::{DbError, ErrorClass, Fall, TargetInfo};
+use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Fall, TargetInfo};
+use isolde_core::profile::Ddl;
+use isolde_core::sql::Kind;
 use isolde_core::value::Row;
 use isolde_core::{Level, Profile};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -55,6 +58,24 @@ impl Reply {
             _ => None,
         }
     }
+
+    /// Where the session stands afterwards: the server's word, or what follows
+    /// from the reply where the protocol does not say.
+    pub fn status_after(&self, kind: Kind, before: TxStatus, ddl: Ddl) -> TxStatus {
+        if let Some(status) = self.tx {
+            return status;
+        }
+        match (self.error().map(|e| e.effect), kind) {
+            (Some(ErrorEffect::RolledBack | ErrorEffect::Lost), _) => TxStatus::Idle,
+            (Some(ErrorEffect::Poisoned), _) if before == TxStatus::Open => TxStatus::Failed,
+            (Some(_), _) => before,
+            (None, Kind::Begin) => TxStatus::Open,
+            (None, Kind::Commit | Kind::Rollback) => TxStatus::Idle,
+            (None, Kind::RollbackTo) if before == TxStatus::Failed => TxStatus::Open,
+            (None, Kind::Ddl) if ddl == Ddl::CommitsImplicitly => TxStatus::Idle,
+            _ => before,
+        }
+    }
 }
 
 pub trait Session: Send {
@@ -66,6 +87,12 @@ pub trait Session: Send {
 
     /// The answer to the statement in flight, if it comes within `patience`.
     fn reply(&mut self, patience: Duration) -> Option<Reply>;
+
+    /// What becomes readable when more of an answer has arrived, where there is
+    /// such a thing: whoever has many sessions can wait for all at once.
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// False when an idle session has been closed from the other side.
     fn is_alive(&self) -> bool {

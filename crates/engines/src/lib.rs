@@ -6,6 +6,7 @@ pub mod driver;
 pub mod engine;
 pub mod fault;
 pub mod fetch;
+pub mod free_run;
 pub mod mysql;
 mod names;
 pub mod postgres;

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
 use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to take a connection and to log it in.
@@ -85,5 +86,19 @@ pub fn wait_readable(stream: &TcpStream, patience: Duration) -> io::Result<bool>
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+/// Which of these can be read (or have been closed) within `patience`: as soon
+/// as one can, all that can are told.
+pub fn which_readable(sockets: &[BorrowedFd<'_>], patience: Duration) -> io::Result<Vec<bool>> {
+    let time = Timespec::try_from(patience).ok();
+    let mut polled: Vec<PollFd<'_>> =
+        sockets.iter().map(|socket| PollFd::from_borrowed_fd(*socket, PollFlags::IN)).collect();
+    match poll(&mut polled, time.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {
+            Ok(polled.iter().map(|socket| !socket.revents().is_empty()).collect())
+        }
+        Err(error) => Err(error.into()),
     }
 }

@@ -9,7 +9,7 @@ use super::traffic::{Answer, Watch};
 use super::world::World;
 use crate::engine::*;
 use isolde_core::Level;
-use isolde_core::history::{DbError, ErrorClass, ErrorEffect};
+use isolde_core::history::{DbError, ErrorClass};
 use isolde_core::sql::{self, Kind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -97,7 +97,7 @@ impl FaultySession {
     fn finish(&mut self, current: Current, reply: Reply) -> Reply {
         let Current { sql, kind, decided, struck, watch, .. } = current;
         let before = self.world.slot(self.me, |s| s.status).unwrap_or(TxStatus::Idle);
-        let status = reply.tx.unwrap_or_else(|| inferred(kind, before, &reply));
+        let status = reply.status_after(kind, before, self.world.ddl);
         let error = reply.error();
         let is_busy = error.is_some_and(|e| e.class == ErrorClass::Busy);
         let worked = error.is_none();
@@ -150,19 +150,6 @@ impl FaultySession {
         let own = self.note.begin.iter().rev().find_map(|sql| text::level_asked_for(sql));
         let session = || self.level.as_ref().map(|(_, level)| *level);
         own.or_else(session).unwrap_or(self.world.default_level)
-    }
-}
-
-/// Where the protocol does not say how a transaction stands.
-fn inferred(kind: Kind, before: TxStatus, reply: &Reply) -> TxStatus {
-    match (reply.error().map(|e| e.effect), kind) {
-        (Some(ErrorEffect::RolledBack | ErrorEffect::Lost), _) => TxStatus::Idle,
-        (Some(ErrorEffect::Poisoned), _) if before == TxStatus::Open => TxStatus::Failed,
-        (Some(_), _) => before,
-        (None, Kind::Begin) => TxStatus::Open,
-        (None, Kind::Commit | Kind::Rollback) => TxStatus::Idle,
-        (None, Kind::RollbackTo) if before == TxStatus::Failed => TxStatus::Open,
-        _ => before,
     }
 }
 

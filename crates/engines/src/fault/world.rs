@@ -7,7 +7,7 @@ use super::traffic::Traffic;
 use super::{Planted, Side, Strikes, needs};
 use crate::engine::*;
 use isolde_core::Level;
-use isolde_core::profile::Waiting;
+use isolde_core::profile::{Ddl, Waiting};
 use isolde_core::sql::Family;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -48,6 +48,7 @@ pub(super) struct World {
     pub weakest: Option<Level>,
     /// Where nothing ever waits, who would have had to is told by who holds.
     pub never_waits: bool,
+    pub ddl: Ddl,
     shared: Mutex<Shared>,
 }
 
@@ -66,6 +67,7 @@ impl World {
                 .flat_map(|l| engine.level_sql(*l).into_iter().map(|sql| (sql, *l)))
                 .collect(),
             default_level: engine.profile().default_level,
+            ddl: engine.profile().ddl,
             never_waits: engine.profile().waiting == Waiting::Never,
             weakest,
             engine: Mutex::new(engine),

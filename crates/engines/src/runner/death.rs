@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const LAST_BREATH: Duration = Duration::from_secs(2);
 /// How long the connections of a server that died may take to notice: each
 /// may bring its last words.
-const LAST_WORDS: Duration = Duration::from_millis(100);
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(100);
 
 impl Runner {
     /// Whether the server has to be brought back before anything is run.
@@ -99,24 +99,28 @@ impl Runner {
         history
     }
 
-    /// Looks whether the server has outlived the run. One that goes down
-    /// answers some connections a little longer than others.
+    /// Looks whether the server has outlived the run.
     pub(super) fn notice_death(&mut self, history: &mut History) {
-        if history.death.is_none()
-            && let Some(why) = self.engine.server_ended(Duration::ZERO)
-        {
-            history.death = Some(Death { how: Fall::Died, why, log: None });
-        }
-        if history.death.is_none()
-            && history.lost_server()
-            && let Some(error) = self.gone()
-        {
-            let how = error.fall().unwrap_or(Fall::Died);
-            history.death = Some(Death { how, why: error.why().into(), log: None });
-        }
-        if let Some(death) = history.death.take() {
-            history.death = Some(self.mourn(death));
-        }
+        history.death = match history.death.take() {
+            Some(death) => Some(self.mourn(death)),
+            None => self.look_for_death(history.lost_server()),
+        };
+    }
+
+    /// What became of the server, if it is no more. One that goes down answers
+    /// some connections a little longer than others: where one was lost, it is
+    /// looked at more than once.
+    pub(crate) fn look_for_death(&mut self, lost: bool) -> Option<Death> {
+        let death = match self.engine.server_ended(Duration::ZERO) {
+            Some(why) => Death { how: Fall::Died, why, log: None },
+            None if lost => {
+                let error = self.gone()?;
+                let how = error.fall().unwrap_or(Fall::Died);
+                Death { how, why: error.why().into(), log: None }
+            }
+            None => return None,
+        };
+        Some(self.mourn(death))
     }
 
     /// Why nobody can be asked any more; none when the server answers.

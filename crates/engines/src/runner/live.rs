@@ -155,34 +155,14 @@ impl Run<'_> {
         }
         self.event(who, step, what_of(&reply.outcome));
         let kind = sql::kind(&in_flight.sql);
-        let before = self.lives[who].tx;
-        let after = self.status_after(kind, before, &reply);
-        let did = Did { step, kind, sql: &in_flight.sql };
-        self.follow(who, did, &reply, after);
-    }
-
-    /// The server's word on the transaction, or what follows from the reply.
-    fn status_after(&self, kind: Kind, before: TxState, reply: &Reply) -> TxStatus {
-        if let Some(status) = reply.tx {
-            return status;
-        }
-        let was = match before {
+        let before = match self.lives[who].tx {
             TxState::Open(_) => TxStatus::Open,
             TxState::Failed(_) => TxStatus::Failed,
             _ => TxStatus::Idle,
         };
-        match (&reply.outcome, kind) {
-            (Outcome::Error(error), _) => match error.effect {
-                ErrorEffect::RolledBack | ErrorEffect::Lost => TxStatus::Idle,
-                ErrorEffect::Poisoned if was == TxStatus::Open => TxStatus::Failed,
-                _ => was,
-            },
-            (_, Kind::Begin) => TxStatus::Open,
-            (_, Kind::Commit | Kind::Rollback) => TxStatus::Idle,
-            (_, Kind::RollbackTo) if was == TxStatus::Failed => TxStatus::Open,
-            (_, Kind::Ddl) if self.engine.profile().ddl == Ddl::CommitsImplicitly => TxStatus::Idle,
-            _ => was,
-        }
+        let after = reply.status_after(kind, before, self.engine.profile().ddl);
+        let did = Did { step, kind, sql: &in_flight.sql };
+        self.follow(who, did, &reply, after);
     }
 
     fn follow(&mut self, who: usize, did: Did<'_>, reply: &Reply, after: TxStatus) {

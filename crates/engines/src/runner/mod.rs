@@ -32,6 +32,7 @@ use run::Run;
 use std::time::{Duration, Instant};
 
 pub use death::COMES_BACK;
+pub(crate) use death::LAST_WORDS;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -256,7 +257,7 @@ impl Runner {
     }
 }
 
-fn set_level(
+pub(crate) fn set_level(
     engine: &dyn Engine,
     session: &mut dyn Session,
     level: Level,

@@ -18,6 +18,7 @@ use isolde_core::{Profile, Value, sql};
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::Column;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use values::{length_encoded, ok_packet, row};
@@ -280,6 +281,10 @@ impl MySqlSession {
 impl Session for MySqlSession {
     fn id(&self) -> SessionId {
         self.id
+    }
+
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.stream.socket().as_fd())
     }
 
     fn is_alive(&self) -> bool {

@@ -19,6 +19,7 @@ use isolde_core::{Profile, Value};
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -280,6 +281,10 @@ impl Session for PgSession {
                 return Some(self.lost(error.to_string()));
             }
         }
+    }
+
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.stream.socket().as_fd())
     }
 
     fn is_alive(&self) -> bool {
