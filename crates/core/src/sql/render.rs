@@ -222,8 +222,8 @@ pub fn is_plain_name(name: &str) -> bool {
 
 /// Whether any engine may take the word for one of its own.
 fn is_keyword(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    name.len() > 1 && ALL_KEYWORDS.binary_search(&upper.as_str()).is_ok()
+    let upper = || name.bytes().map(|b| b.to_ascii_uppercase());
+    name.len() > 1 && ALL_KEYWORDS.binary_search_by(|word| word.bytes().cmp(upper())).is_ok()
 }
 
 fn not(negated: bool) -> &'static str {
