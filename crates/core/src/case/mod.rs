@@ -288,6 +288,18 @@ impl Step {
         sql::kind(&self.sql)
     }
 
+    /// Whether its session begins transactions without BEGIN from here on.
+    /// What cannot be read, such as a SET of several things, may do it, too.
+    pub fn turns_off_autocommit(&self) -> bool {
+        match self.statement() {
+            Some(statement) => *statement == Stmt::SetAutocommit(false),
+            None => {
+                let words = sql::outer_words(&self.sql);
+                words.iter().any(|(_, word)| word.to_ascii_lowercase().ends_with("autocommit"))
+            }
+        }
+    }
+
     /// What its text says; none where it could not be read with all that it
     /// says. The first call reads it.
     pub fn statement(&self) -> Option<&Stmt> {

@@ -27,11 +27,9 @@ pub use crash::broken;
 pub use executed::{Executed, executed};
 pub use serial::{Replay, Serial, other_orders, serial_statements, serial_transactions};
 
-use crate::case::Step;
 use crate::history::ErrorEffect;
 use crate::inquiry::Desk;
 use crate::semantics::Reading;
-use crate::sql::{self, Stmt};
 use crate::{Case, History};
 
 /// Every oracle there is.
@@ -163,7 +161,11 @@ impl<'a> Concurrent<'a> {
             };
             e.what.error().is_some_and(|error| error.effect == ErrorEffect::RolledBack)
                 && e.step.is_some_and(alone)
-                && self.case.steps.iter().any(|s| s.session == e.session && turns_off_autocommit(s))
+                && self
+                    .case
+                    .steps
+                    .iter()
+                    .any(|s| s.session == e.session && s.turns_off_autocommit())
         })
     }
 
@@ -183,17 +185,6 @@ impl<'a> Concurrent<'a> {
             Some("the final rows could not be read")
         } else {
             None
-        }
-    }
-}
-
-/// What cannot be read, such as a SET of several things, may do it, too.
-fn turns_off_autocommit(step: &Step) -> bool {
-    match step.statement() {
-        Some(statement) => *statement == Stmt::SetAutocommit(false),
-        None => {
-            let words = sql::outer_words(&step.sql);
-            words.iter().any(|(_, word)| word.to_ascii_lowercase().ends_with("autocommit"))
         }
     }
 }

@@ -215,8 +215,7 @@ pub fn shows(case: &Case, recorded: &[Claim], level: Level) -> Option<bool> {
 /// one that succeeded has committed. A recording has only how it was answered.
 fn autocommit_ending(case: &Case, session: &str, recorded: &[Claim]) -> Option<Expected> {
     let mine = || case.steps.iter().filter(|s| s.session == session);
-    let transaction =
-        |s: &Step| s.kind() == Kind::Begin || s.sql.to_ascii_lowercase().contains("autocommit");
+    let transaction = |s: &Step| s.kind() == Kind::Begin || s.turns_off_autocommit();
     if mine().any(transaction) {
         return None;
     }
