@@ -228,7 +228,21 @@ impl Stmt {
     pub fn needs(&self) -> Option<&str> {
         match self {
             Stmt::RollbackTo(name) | Stmt::Release(name) | Stmt::Execute(name) => Some(name),
-            _ => None,
+            Stmt::Select(_)
+            | Stmt::Insert(_)
+            | Stmt::Update(_)
+            | Stmt::Delete(_)
+            | Stmt::Begin(_)
+            | Stmt::Commit
+            | Stmt::Rollback
+            | Stmt::SetAutocommit(_)
+            | Stmt::SetTransaction(_)
+            | Stmt::CreateIndex { .. }
+            | Stmt::DropIndex { .. }
+            | Stmt::AddColumn { .. }
+            | Stmt::Truncate(_)
+            | Stmt::Savepoint(_)
+            | Stmt::Prepare { .. } => None,
         }
     }
 
@@ -236,7 +250,22 @@ impl Stmt {
     pub fn provides(&self) -> Option<&str> {
         match self {
             Stmt::Savepoint(name) | Stmt::Prepare { name, .. } => Some(name),
-            _ => None,
+            Stmt::Select(_)
+            | Stmt::Insert(_)
+            | Stmt::Update(_)
+            | Stmt::Delete(_)
+            | Stmt::Begin(_)
+            | Stmt::Commit
+            | Stmt::Rollback
+            | Stmt::SetAutocommit(_)
+            | Stmt::SetTransaction(_)
+            | Stmt::CreateIndex { .. }
+            | Stmt::DropIndex { .. }
+            | Stmt::AddColumn { .. }
+            | Stmt::Truncate(_)
+            | Stmt::RollbackTo(_)
+            | Stmt::Release(_)
+            | Stmt::Execute(_) => None,
         }
     }
 }

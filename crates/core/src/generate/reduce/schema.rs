@@ -162,7 +162,21 @@ fn drop_from_lists(statement: &mut Stmt, column: &str) -> Option<()> {
             }
             return (!insert.columns.is_empty()).then_some(());
         }
-        _ => {}
+        Stmt::Select(_)
+        | Stmt::Delete(_)
+        | Stmt::Begin(_)
+        | Stmt::Commit
+        | Stmt::Rollback
+        | Stmt::SetAutocommit(_)
+        | Stmt::SetTransaction(_)
+        | Stmt::Savepoint(_)
+        | Stmt::RollbackTo(_)
+        | Stmt::Release(_)
+        | Stmt::CreateIndex { .. }
+        | Stmt::DropIndex { .. }
+        | Stmt::AddColumn { .. }
+        | Stmt::Truncate(_)
+        | Stmt::Execute(_) => {}
     }
     Some(())
 }

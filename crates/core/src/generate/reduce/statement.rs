@@ -22,7 +22,19 @@ pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
             .into_iter()
             .map(|s| Stmt::Prepare { name: name.clone(), statement: Box::new(s) })
             .collect(),
-        _ => Vec::new(),
+        Stmt::Begin(_)
+        | Stmt::Commit
+        | Stmt::Rollback
+        | Stmt::SetAutocommit(_)
+        | Stmt::SetTransaction(_)
+        | Stmt::Savepoint(_)
+        | Stmt::RollbackTo(_)
+        | Stmt::Release(_)
+        | Stmt::CreateIndex { .. }
+        | Stmt::DropIndex { .. }
+        | Stmt::AddColumn { .. }
+        | Stmt::Truncate(_)
+        | Stmt::Execute(_) => Vec::new(),
     }
 }
 
