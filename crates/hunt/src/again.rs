@@ -7,7 +7,7 @@
 use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, check_any};
 use crate::error::{Damage, HuntError};
-use crate::executor::{ExecuteError, Executor, Fixture};
+use crate::executor::{Executor, Fixture};
 use crate::finding::Finding;
 use crate::summary::Summary;
 use isolde_core::oracle::{self, Difference, ORACLES, Oracle};
@@ -99,7 +99,7 @@ fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, HuntEr
 
 /// Runs the case until it violates, as often as it takes to be sure that it
 /// does not.
-pub fn again(executor: &mut Executor, case: &Case, seen: &Seen) -> Result<Again, ExecuteError> {
+pub fn again(executor: &mut Executor, case: &Case, seen: &Seen) -> Result<Again, HuntError> {
     executor.runner.check_levels(case, None)?;
     let info = executor.runner.engine.info().clone();
     let case = &case.clone().read_as(Family::of(&info.engine));
@@ -121,7 +121,7 @@ fn judge(
     case: &Case,
     seen: &Seen,
     checked: &Checked,
-) -> Result<Now, ExecuteError> {
+) -> Result<Now, HuntError> {
     if !checked.violated() {
         return Ok(checked.unknown.map_or(Now::Gone, |why| Now::Unknown(why.into())));
     }

@@ -10,7 +10,8 @@
 
 use crate::check::{Checked, check_unbroken, commit_ordered, levels_of};
 use crate::confirm::Rate;
-use crate::executor::{ExecuteError, Executor, Fixture};
+use crate::error::HuntError;
+use crate::executor::{Executor, Fixture};
 use crate::snapshot;
 use isolde_core::generate::Plan;
 use isolde_core::inquiry::Inquiry;
@@ -92,7 +93,7 @@ pub fn find(
     checked: &Checked,
     oracles: &[Oracle],
     rate: Rate,
-) -> Result<Cause, ExecuteError> {
+) -> Result<Cause, HuntError> {
     if checked.crashed() {
         let text = "the engine died, hangs, or reported that it is broken inside";
         return Ok(Cause::new(Label::Bug, vec![text.into()]));
@@ -175,7 +176,7 @@ fn by_rules(
     executor: &mut Executor,
     (fixture, case): (&Fixture, &Case),
     checked: &Checked,
-) -> Result<Option<Cause>, ExecuteError> {
+) -> Result<Option<Cause>, HuntError> {
     let Some(reading) = fixture.reading.as_deref() else { return Ok(None) };
     let subject = Subject { history: &checked.concurrent, reading };
     if !subject.has_rules() {
@@ -267,7 +268,7 @@ struct Looking<'a> {
 
 impl Looking<'_> {
     /// The same case without a documented behaviour.
-    fn without(self, behaviour: &Behaviour) -> Result<Counter, ExecuteError> {
+    fn without(self, behaviour: &Behaviour) -> Result<Counter, HuntError> {
         let Looking { executor, plan, fixture, case, checked, oracles, rate } = self;
         let (changed, what) = match behaviour.removed_by {
             Counterfactual::LockingRead => match with_locking_reads(case) {
@@ -380,7 +381,7 @@ pub fn explaining_order(
     fixture: &Fixture,
     case: &Case,
     checked: &Checked,
-) -> Result<Option<String>, ExecuteError> {
+) -> Result<Option<String>, HuntError> {
     let commit_ordered = commit_ordered(case, executor.runner.engine.profile());
     let run = Concurrent::new(case, &checked.concurrent, commit_ordered);
     for order in other_orders(&run, false, ORDERS) {

@@ -1,7 +1,8 @@
 //! One case through all oracles: the concurrent run, what they ask for, and
 //! what they say.
 
-use crate::executor::{Broke, ExecuteError, Executor, Fixture};
+use crate::error::HuntError;
+use crate::executor::{Broke, Executor, Fixture};
 use isolde_core::inquiry::Inquiry;
 use isolde_core::oracle::{
     Concurrent, Difference, Oracle, Replay, Verdict, broken, unknown_serial,
@@ -90,7 +91,7 @@ pub fn check(
     fixture: &Fixture,
     case: &Case,
     oracles: &[Oracle],
-) -> Result<Checked, ExecuteError> {
+) -> Result<Checked, HuntError> {
     let commit_ordered = commit_ordered(case, executor.runner.engine.profile());
     let concurrent = executor.run(fixture, case)?;
     if concurrent.death.is_some() {
@@ -135,13 +136,13 @@ pub fn check_unbroken(
     case: &Case,
     oracles: &[Oracle],
     moment: &'static str,
-) -> Result<Checked, ExecuteError> {
+) -> Result<Checked, HuntError> {
     let checked = check(executor, fixture, case, oracles)?;
     if !checked.crashed() {
         return Ok(checked);
     }
     let (fixture, case) = (fixture.clone(), case.clone());
-    Err(ExecuteError::Broke(Box::new(Broke { fixture, case, checked, moment })))
+    Err(HuntError::Broke(Box::new(Broke { fixture, case, checked, moment })))
 }
 
 /// The same where the engine may break in any of the runs.
@@ -150,9 +151,9 @@ pub fn check_any(
     fixture: &Fixture,
     case: &Case,
     oracles: &[Oracle],
-) -> Result<Checked, ExecuteError> {
+) -> Result<Checked, HuntError> {
     match check(executor, fixture, case, oracles) {
-        Err(ExecuteError::Broke(broke)) => Ok(broke.checked),
+        Err(HuntError::Broke(broke)) => Ok(broke.checked),
         checked => checked,
     }
 }

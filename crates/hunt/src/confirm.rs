@@ -1,7 +1,8 @@
 //! A violation is reported only if it happens again on fresh tables.
 
 use crate::check::{Checked, Violation, check_any, check_unbroken};
-use crate::executor::{ExecuteError, Executor, Fixture};
+use crate::error::HuntError;
+use crate::executor::{Executor, Fixture};
 use isolde_core::Case;
 use isolde_core::oracle::Oracle;
 use serde::{Deserialize, Serialize};
@@ -60,7 +61,7 @@ pub fn confirm(
     case: &Case,
     first: &Checked,
     oracles: &[Oracle],
-) -> Result<(Rate, Option<Checked>), ExecuteError> {
+) -> Result<(Rate, Option<Checked>), HuntError> {
     let mut rate = Rate { seen: 1, runs: 1 };
     let mut last = None;
     executor.forget_tables();

@@ -9,7 +9,8 @@
 use crate::cause::{Cause, Label};
 use crate::check::Checked;
 use crate::confirm::{Rate, confirm};
-use crate::executor::{Broke, ExecuteError, Fixture};
+use crate::error::HuntError;
+use crate::executor::{Broke, Fixture};
 use crate::finding::Evidence;
 use crate::hunter::Hunter;
 use crate::tally::Tally;
@@ -25,12 +26,12 @@ pub struct Examined {
     /// A violation that was confirmed, and what broke.
     pub evidence: Vec<Evidence>,
     /// Why nothing more can be run; the evidence was there before.
-    pub ended: Option<ExecuteError>,
+    pub ended: Option<HuntError>,
 }
 
 impl Hunter<'_> {
     /// Runs a case with all checks. What happened is counted in `tally`.
-    pub fn examine(&mut self, plan: &Plan, tally: &mut Tally) -> Result<Examined, ExecuteError> {
+    pub fn examine(&mut self, plan: &Plan, tally: &mut Tally) -> Result<Examined, HuntError> {
         let (before, seen) = (tally.clone(), self.seen.clone());
         let mut evidence: Vec<Evidence> = Vec::new();
         let mut ended = None;
@@ -42,7 +43,7 @@ impl Hunter<'_> {
                     evidence.extend(found);
                     break;
                 }
-                Err(ExecuteError::Broke(broke)) => {
+                Err(HuntError::Broke(broke)) => {
                     let (mut crash, again, error) = self.crash(plan, *broke);
                     if !evidence.is_empty() {
                         crash.finding.id = format!("{}-{look}", crash.finding.id);
@@ -95,7 +96,7 @@ impl Hunter<'_> {
 
     /// The finding, whether it happened again, and what kept it from being
     /// tried.
-    fn crash(&mut self, plan: &Plan, broke: Broke) -> (Evidence, bool, Option<ExecuteError>) {
+    fn crash(&mut self, plan: &Plan, broke: Broke) -> (Evidence, bool, Option<HuntError>) {
         let original = plan.to_case();
         let cause = broke_because(&broke);
         let once = Rate { seen: 1, runs: 1 };

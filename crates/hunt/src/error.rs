@@ -1,9 +1,10 @@
 //! What can go wrong, in one list: whoever calls tells by the variant what to
 //! do, and the text is for people.
 
-use crate::executor::{Broke, ExecuteError};
+use crate::executor::Broke;
 use crate::summary::{MOST_SHARDS, Shard};
 use isolde_core::history::DbError;
+use isolde_engines::engine::EngineError;
 use isolde_engines::runner::RunError;
 use std::fmt;
 use std::io;
@@ -157,12 +158,8 @@ impl fmt::Display for Unlike {
     }
 }
 
-impl From<ExecuteError> for HuntError {
-    fn from(error: ExecuteError) -> HuntError {
-        match error {
-            ExecuteError::Run(error) => HuntError::Run(error),
-            ExecuteError::Fixture { sql, error } => HuntError::Fixture { sql, error },
-            ExecuteError::Broke(broke) => HuntError::Broke(broke),
-        }
+impl From<EngineError> for HuntError {
+    fn from(error: EngineError) -> HuntError {
+        HuntError::Run(RunError::Engine(error))
     }
 }

@@ -5,6 +5,7 @@
 //! tables costs ten to a hundred times as much (see ARCHITECTURE.md).
 
 use crate::check::Checked;
+use crate::error::HuntError;
 use isolde_core::generate::Plan;
 use isolde_core::history::DbError;
 use isolde_core::inquiry::{Answer, Inquiry, Question};
@@ -13,7 +14,7 @@ use isolde_core::semantics::Reading;
 use isolde_core::semantics::version_tables::VersionTables;
 use isolde_core::value::Row;
 use isolde_core::{Case, History};
-use isolde_engines::engine::{EngineError, Outcome};
+use isolde_engines::engine::Outcome;
 use isolde_engines::runner::{COMES_BACK, RunError, Runner};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -80,18 +81,6 @@ impl VersionFixture {
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ExecuteError {
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// The engine does not take the schema or the rows of this case.
-    #[error("{error}\n  {sql}")]
-    Fixture { sql: String, error: DbError },
-    /// The engine broke in a run that was about something else.
-    #[error("the engine broke {}", .0.moment)]
-    Broke(Box<Broke>),
-}
-
 /// A run in which the server died or hangs, a session was lost, or the engine
 /// said that it is broken inside.
 #[derive(Debug)]
@@ -101,12 +90,6 @@ pub struct Broke {
     pub checked: Checked,
     /// What was being done, as the end of a sentence: `in a serial run`.
     pub moment: &'static str,
-}
-
-impl From<EngineError> for ExecuteError {
-    fn from(error: EngineError) -> ExecuteError {
-        ExecuteError::Run(RunError::Engine(error))
-    }
 }
 
 pub struct Executor {
@@ -142,10 +125,10 @@ impl Executor {
 
     /// Runs a case from the first rows. A server that does not live to see
     /// the end of it is in the history, whenever it fell.
-    pub fn run(&mut self, fixture: &Fixture, case: &Case) -> Result<History, ExecuteError> {
+    pub fn run(&mut self, fixture: &Fixture, case: &Case) -> Result<History, HuntError> {
         self.bring_server_back()?;
         if let Err(error) = self.lay(fixture) {
-            let ExecuteError::Run(error) = error else { return Err(error) };
+            let HuntError::Run(error) = error else { return Err(error) };
             let death = self.runner.death_by(error)?;
             return Ok(self.runner.not_run(case, None, death));
         }
@@ -163,7 +146,7 @@ impl Executor {
         fixture: &Fixture,
         case: &Case,
         moment: &'static str,
-    ) -> Result<History, ExecuteError> {
+    ) -> Result<History, HuntError> {
         let history = self.run(fixture, case)?;
         let differences = broken(case, &history);
         if differences.is_empty() || history.death.is_none() && !self.heeds_errors {
@@ -171,7 +154,7 @@ impl Executor {
         }
         let checked = Checked::crash(history, differences);
         let (fixture, case) = (fixture.clone(), case.clone());
-        Err(ExecuteError::Broke(Box::new(Broke { fixture, case, checked, moment })))
+        Err(HuntError::Broke(Box::new(Broke { fixture, case, checked, moment })))
     }
 
     /// Answers an inquiry about a case until it ends. What was run before is
@@ -181,7 +164,7 @@ impl Executor {
         (fixture, case): (&Fixture, &Case),
         inquiry: Inquiry<'_, T>,
         known: &mut Vec<(Case, History)>,
-    ) -> Result<T, ExecuteError> {
+    ) -> Result<T, HuntError> {
         let mut loaded = false;
         inquiry.answered_by(|question| match question {
             Question::Run(case) => {
@@ -197,7 +180,7 @@ impl Executor {
                 let loaded = if before { Ok(()) } else { self.load_versions(fixture) };
                 match loaded.and_then(|()| self.evaluate(&statements)) {
                     Ok(answer) => Ok(Answer::Evaluated(answer)),
-                    Err(ExecuteError::Run(error)) => Err(self.broke(fixture, case, error)),
+                    Err(HuntError::Run(error)) => Err(self.broke(fixture, case, error)),
                     Err(other) => Err(other),
                 }
             }
@@ -205,10 +188,10 @@ impl Executor {
     }
 
     /// The server fell while statements were evaluated.
-    fn broke(&mut self, fixture: &Fixture, case: &Case, error: RunError) -> ExecuteError {
+    fn broke(&mut self, fixture: &Fixture, case: &Case, error: RunError) -> HuntError {
         let death = match self.runner.death_by(error) {
             Ok(death) => death,
-            Err(error) => return ExecuteError::Run(error),
+            Err(error) => return HuntError::Run(error),
         };
         self.made = None;
         self.made_versions = None;
@@ -217,10 +200,10 @@ impl Executor {
         let checked = Checked::crash(history, differences);
         let (fixture, case) = (fixture.clone(), case.clone());
         let moment = "while statements were evaluated";
-        ExecuteError::Broke(Box::new(Broke { fixture, case, checked, moment }))
+        HuntError::Broke(Box::new(Broke { fixture, case, checked, moment }))
     }
 
-    fn load_versions(&mut self, fixture: &Fixture) -> Result<(), ExecuteError> {
+    fn load_versions(&mut self, fixture: &Fixture) -> Result<(), HuntError> {
         let Some(versions) = &fixture.versions else { return Ok(()) };
         self.bring_server_back()?;
         if self.made_versions.as_ref() != Some(&versions.create) {
@@ -232,23 +215,20 @@ impl Executor {
                 self.runner.engine.make_version_tables(&versions.create)?
             {
                 let sql = versions.create.join(";\n  ");
-                return Err(ExecuteError::Fixture { sql, error });
+                return Err(HuntError::Fixture { sql, error });
             }
             self.made_versions = Some(versions.create.clone());
         }
         for sql in &versions.load {
             if let Outcome::Error(error) = self.runner.engine.evaluate(sql)? {
-                return Err(ExecuteError::Fixture { sql: sql.clone(), error });
+                return Err(HuntError::Fixture { sql: sql.clone(), error });
             }
         }
         Ok(())
     }
 
     /// The rows of the last statement, or what the first that fails says.
-    fn evaluate(
-        &mut self,
-        statements: &[String],
-    ) -> Result<Result<Vec<Row>, DbError>, ExecuteError> {
+    fn evaluate(&mut self, statements: &[String]) -> Result<Result<Vec<Row>, DbError>, HuntError> {
         let mut last = Vec::new();
         for sql in statements {
             match self.runner.engine.evaluate(sql)? {
@@ -260,7 +240,7 @@ impl Executor {
         Ok(Ok(last))
     }
 
-    fn bring_server_back(&mut self) -> Result<(), ExecuteError> {
+    fn bring_server_back(&mut self) -> Result<(), HuntError> {
         if !self.runner.is_down() {
             return Ok(());
         }
@@ -279,7 +259,7 @@ impl Executor {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 
-    fn lay(&mut self, fixture: &Fixture) -> Result<(), ExecuteError> {
+    fn lay(&mut self, fixture: &Fixture) -> Result<(), HuntError> {
         if self.made.as_ref() != Some(&fixture.create) {
             self.make_tables(fixture)?;
         }
@@ -291,7 +271,7 @@ impl Executor {
         self.made = None;
     }
 
-    fn make_tables(&mut self, fixture: &Fixture) -> Result<(), ExecuteError> {
+    fn make_tables(&mut self, fixture: &Fixture) -> Result<(), HuntError> {
         self.made = None;
         self.made_versions = None;
         self.runner.engine.clear()?;
@@ -300,14 +280,14 @@ impl Executor {
         Ok(())
     }
 
-    fn batch(&mut self, statements: &[String]) -> Result<(), ExecuteError> {
+    fn batch(&mut self, statements: &[String]) -> Result<(), HuntError> {
         if statements.is_empty() {
             return Ok(());
         }
         match self.runner.engine.batch(statements) {
             Ok(Outcome::Error(error)) => {
                 self.made = None;
-                Err(ExecuteError::Fixture { sql: statements.join(";\n  "), error })
+                Err(HuntError::Fixture { sql: statements.join(";\n  "), error })
             }
             Ok(_) => Ok(()),
             Err(error) => {

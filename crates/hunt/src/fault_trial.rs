@@ -3,7 +3,7 @@
 use crate::cause::Label;
 use crate::check::check;
 use crate::error::HuntError;
-use crate::executor::{ExecuteError, Executor, Fixture};
+use crate::executor::{Executor, Fixture};
 use crate::hunter::Hunter;
 use crate::tally::Tally;
 use isolde_core::generate::Generator;
@@ -71,8 +71,8 @@ pub fn run(
         let plan = trial.generator.plan(number);
         let examined = match hunter.examine(&plan, &mut tally) {
             Ok(examined) => examined,
-            Err(ExecuteError::Fixture { .. }) => continue,
-            Err(error) => return Err(error.into()),
+            Err(HuntError::Fixture { .. }) => continue,
+            Err(error) => return Err(error),
         };
         for evidence in &examined.evidence {
             let finding = &evidence.finding;
@@ -96,7 +96,7 @@ pub fn run(
             }
         }
         if let Some(error) = examined.ended {
-            return Err(error.into());
+            return Err(error);
         }
         if sightings.len() == trial.oracles.len() {
             break;

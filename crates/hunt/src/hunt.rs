@@ -345,7 +345,7 @@ impl Ctx<'_> {
             news.push(finding);
         }
         self.watch.news.lock().unwrap_or_else(PoisonError::into_inner).extend(news);
-        Ok(examined.ended.map(HuntError::from))
+        Ok(examined.ended)
     }
 
     fn is_finding(&self, finding: &Finding) -> bool {

@@ -3,7 +3,8 @@
 use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, Violation, check, check_unbroken};
 use crate::confirm::{Rate, confirm};
-use crate::executor::{Broke, ExecuteError, Executor, Fixture};
+use crate::error::HuntError;
+use crate::executor::{Broke, Executor, Fixture};
 use crate::explain;
 use crate::finding::{self, Evidence, Finding, Reduction};
 use crate::known::Known;
@@ -48,11 +49,11 @@ impl Hunter<'_> {
         &mut self,
         plan: &Plan,
         tally: &mut Tally,
-    ) -> Result<Option<Evidence>, ExecuteError> {
+    ) -> Result<Option<Evidence>, HuntError> {
         let (fixture, case) = (Fixture::of(plan), plan.to_case());
         let checked = match check(&mut self.executor, &fixture, &case, self.oracles) {
             Ok(checked) => checked,
-            Err(ExecuteError::Fixture { sql, error }) => {
+            Err(HuntError::Fixture { sql, error }) => {
                 tally.not_run += 1;
                 let refusal = tally.refusals.entry(format!("schema {}", error.code)).or_default();
                 if refusal.count == 0 {
@@ -78,7 +79,7 @@ impl Hunter<'_> {
         }
         if checked.crashed() {
             let moment = "in the concurrent run";
-            return Err(ExecuteError::Broke(Box::new(Broke { fixture, case, checked, moment })));
+            return Err(HuntError::Broke(Box::new(Broke { fixture, case, checked, moment })));
         }
         let (rate, again) = confirm(&mut self.executor, &fixture, &case, &checked, self.oracles)?;
         let Some(checked) = again else {
@@ -100,7 +101,7 @@ impl Hunter<'_> {
         plan: &Plan,
         level: Level,
         rate: Rate,
-    ) -> Result<Option<Evidence>, ExecuteError> {
+    ) -> Result<Option<Evidence>, HuntError> {
         let mut plan = plan.clone();
         plan.level = Some(level);
         plan.transactions.iter_mut().for_each(|t| t.level = None);
@@ -124,7 +125,7 @@ impl Hunter<'_> {
         case: &Case,
         checked: &Checked,
         rate: Rate,
-    ) -> Result<Cause, ExecuteError> {
+    ) -> Result<Cause, HuntError> {
         cause::find(&mut self.executor, fixture, Some(plan), case, checked, self.oracles, rate)
     }
 
@@ -136,7 +137,7 @@ impl Hunter<'_> {
         checked: Checked,
         cause: Cause,
         rate: Rate,
-    ) -> Result<Evidence, ExecuteError> {
+    ) -> Result<Evidence, HuntError> {
         let unreduced = finding::signature(&case, &checked.violations, &cause);
         let seen = self.seen.entry(unreduced.clone()).or_default();
         seen.count += 1;
@@ -174,7 +175,7 @@ impl Hunter<'_> {
         checked: &Checked,
         label: Label,
         rate: Rate,
-    ) -> Result<Option<Reduced>, ExecuteError> {
+    ) -> Result<Option<Reduced>, HuntError> {
         let goal = Goal {
             violations: &checked.violations,
             label,

@@ -7,7 +7,8 @@
 use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, Violation, check_any, check_unbroken};
 use crate::confirm::{Rate, same_violation};
-use crate::executor::{ExecuteError, Executor, Fixture};
+use crate::error::HuntError;
+use crate::executor::{Executor, Fixture};
 use isolde_core::generate::Plan;
 use isolde_core::oracle::Oracle;
 use isolde_engines::runner::RunError;
@@ -40,7 +41,7 @@ pub fn reduce(
     executor: &mut Executor,
     plan: &Plan,
     goal: &Goal<'_>,
-) -> Result<Option<Reduced>, ExecuteError> {
+) -> Result<Option<Reduced>, HuntError> {
     let mut search = Search { executor, goal, trials: 0, cut: false };
     let Some((checked, cause)) = search.fails(plan)? else { return Ok(None) };
     let mut best = Reduced { plan: plan.clone(), checked, cause, trials: 0, cut: false };
@@ -79,7 +80,7 @@ impl Search<'_, '_> {
         &mut self,
         best: &mut Reduced,
         candidates: fn(&Plan) -> Vec<Plan>,
-    ) -> Result<(), ExecuteError> {
+    ) -> Result<(), HuntError> {
         // From the end: later statements depend on earlier ones.
         let mut at = 0;
         loop {
@@ -97,21 +98,21 @@ impl Search<'_, '_> {
         }
     }
 
-    fn fails(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, ExecuteError> {
+    fn fails(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, HuntError> {
         self.trials += 1;
         match self.tried(plan) {
             // What has been found is not lost with the trial.
-            Err(ExecuteError::Run(RunError::Interrupted)) => {
+            Err(HuntError::Run(RunError::Interrupted)) => {
                 self.cut = true;
                 Ok(None)
             }
             // A schema that lacks what something needs is no smaller case.
-            Err(ExecuteError::Fixture { .. }) => Ok(None),
+            Err(HuntError::Fixture { .. }) => Ok(None),
             tried => tried,
         }
     }
 
-    fn tried(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, ExecuteError> {
+    fn tried(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, HuntError> {
         let (fixture, case) = (Fixture::of(plan), plan.to_case());
         let oracles = self.goal.oracles;
         let checked = match self.goal.violations.iter().any(|v| v.oracle == Oracle::Crash) {

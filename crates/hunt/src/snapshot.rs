@@ -5,7 +5,8 @@
 //! its snapshot. If the parts put together give the outcome of the concurrent
 //! run, then snapshot isolation explains it, write skew and all.
 
-use crate::executor::{ExecuteError, Executor, Fixture};
+use crate::error::HuntError;
+use crate::executor::{Executor, Fixture};
 use isolde_core::generate::Plan;
 use isolde_core::oracle::{
     Concurrent, Executed, serial_transactions, unknown_serial, write_differences,
@@ -34,7 +35,7 @@ pub fn explains(
     plan: &Plan,
     case: &Case,
     concurrent: &History,
-) -> Result<bool, ExecuteError> {
+) -> Result<bool, HuntError> {
     let run = Concurrent::new(case, concurrent, false);
     let mut nothing = case.clone();
     nothing.steps.clear();
@@ -55,7 +56,7 @@ fn predicted(
     run: &Concurrent<'_>,
     first: &Tables,
     at_begin: bool,
-) -> Result<Option<Tables>, ExecuteError> {
+) -> Result<Option<Tables>, HuntError> {
     let mut changes: Vec<Change> = Vec::new();
     for transaction in run.committed() {
         let (begin, statement) = transaction.snapshot_events(run.history);
@@ -78,7 +79,7 @@ fn alone(
     run: &Concurrent<'_>,
     transaction: &Executed,
     snapshot: Tables,
-) -> Result<Option<Change>, ExecuteError> {
+) -> Result<Option<Change>, HuntError> {
     let Some(from) = plan.with_rows(&snapshot) else { return Ok(None) };
     let replay = serial_transactions(run, &[transaction], false);
     let history = executor.run_unbroken(&Fixture::of(&from), &replay.case, ALONE)?;

@@ -8,7 +8,8 @@ use isolde_core::inquiry::Inquiry;
 use isolde_core::semantics::{Prediction, Reading, SerialOrder, Subject, predict, serial_order};
 use isolde_core::transcript;
 use isolde_engines::runner::Runner;
-use isolde_hunt::executor::{ExecuteError, Executor, Fixture};
+use isolde_hunt::HuntError;
+use isolde_hunt::executor::{Executor, Fixture};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -46,7 +47,7 @@ fn main() {
         let began = Instant::now();
         let history = match executor.run(&fixture, &case) {
             Ok(history) => history,
-            Err(ExecuteError::Fixture { .. }) => continue,
+            Err(HuntError::Fixture { .. }) => continue,
             Err(error) => panic!("{error}"),
         };
         running += began.elapsed();

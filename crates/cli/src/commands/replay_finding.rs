@@ -6,8 +6,9 @@ use crate::exit_code::{ExitCode, Failure};
 use isolde_core::{Case, Level};
 use isolde_engines::fault::{self, Planted};
 use isolde_engines::runner::Runner;
+use isolde_hunt::HuntError;
 use isolde_hunt::again::{self, Again, Now, Seen};
-use isolde_hunt::executor::{ExecuteError, Executor};
+use isolde_hunt::executor::Executor;
 use isolde_hunt::explain;
 use serde_json::json;
 
@@ -89,12 +90,13 @@ impl Replayed {
     }
 }
 
-fn failure(error: ExecuteError) -> Failure {
+/// What breaks here is what was looked for.
+fn failure(error: HuntError) -> Failure {
     match error {
-        ExecuteError::Run(error) => error.into(),
-        ExecuteError::Fixture { .. } => {
+        HuntError::Fixture { .. } => {
             Failure::new(ExitCode::BadInput, format!("the setup failed: {error}"))
         }
-        ExecuteError::Broke(_) => Failure::new(ExitCode::Violation, error.to_string()),
+        HuntError::Broke(_) => Failure::new(ExitCode::Violation, error.to_string()),
+        other => other.into(),
     }
 }
