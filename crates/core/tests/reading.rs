@@ -1,6 +1,9 @@
 //! What the generator makes and what the library holds, through the reader.
 
+use isolde_core::case::Step;
 use isolde_core::generate::{Dialect, Generator, Options, Plan};
+use isolde_core::sql::dialect::Family;
+use isolde_core::sql::render::Renderer;
 use isolde_core::sql::{Schema, Stmt, read};
 use isolde_core::{Case, Level, case};
 use std::path::Path;
@@ -100,6 +103,42 @@ fn at_least(what: &str, read: usize, all: usize, least: usize) {
     println!("{what}: {read} of {all} read");
     assert!(share >= least, "{what}: only {share} of 1000, and it was {least}");
     assert!(share < least + 8, "{what}: it is {share} of 1000 now, so let it stay so");
+}
+
+fn dialect_of(family: Family) -> Dialect {
+    let engine = match family {
+        Family::Sqlite => "sqlite",
+        Family::Postgres => "postgres",
+        Family::Mysql => "mysql",
+        Family::Duckdb => "duckdb",
+        Family::Other => "another",
+    };
+    Dialect::for_engine(engine, "9")
+}
+
+/// What was read of the library is written down and read to the same.
+#[test]
+fn what_the_library_says_is_written_and_read_again() {
+    for case in library() {
+        let dialect = dialect_of(case.family());
+        for read in case.steps.iter().filter_map(Step::statement) {
+            let written = read.render(&dialect);
+            let again = read::statement(&written, case.family());
+            assert_eq!(again.as_ref(), Some(read), "{}: {written}", case.id);
+        }
+        for setup in &case.setups {
+            let family = setup.family(case.family());
+            let dialect = dialect_of(family);
+            let texts = setup.statements.iter().map(|s| s.sql.as_str());
+            let found = read::schema(texts, family).schema;
+            let renderer = Renderer::new(&dialect);
+            let written: Vec<String> =
+                found.tables.iter().flat_map(|t| renderer.create_table(t)).collect();
+            let again = read::schema(written.iter().map(String::as_str), family);
+            assert_eq!(again.unread, [], "{}: {written:#?}", case.id);
+            assert_eq!(again.schema, found, "{}: {written:#?}", case.id);
+        }
+    }
 }
 
 /// Run with --nocapture to see what is opaque.

@@ -72,7 +72,8 @@ impl Renderer<'_> {
             text.push_str(" not null");
         }
         text.push_str(match column.numbered {
-            None => "",
+            // The type says it.
+            None | Some(Numbered::RowId | Numbered::Serial) => "",
             Some(Numbered::AutoIncrement) => " auto_increment",
             // SQLite takes it only behind the key that it belongs to.
             Some(Numbered::Autoincrement) => " primary key autoincrement",

@@ -32,7 +32,7 @@ pub struct Column {
     pub not_null: bool,
     pub default: Option<Literal>,
     pub generated: Option<Generated>,
-    /// AUTO_INCREMENT, AUTOINCREMENT or GENERATED AS IDENTITY.
+    /// The engine gives a row a number there when a write gives none.
     pub numbered: Option<Numbered>,
     /// The values that rows and statements use, few so that they meet.
     pub pool: Vec<Literal>,
@@ -51,6 +51,10 @@ pub enum Numbered {
     AutoIncrement,
     /// SQLite.
     Autoincrement,
+    /// SQLite's INTEGER PRIMARY KEY is the number that every row has.
+    RowId,
+    /// PostgreSQL's types `serial`, `bigserial` and `smallserial`.
+    Serial,
     IdentityAlways,
     IdentityByDefault,
 }

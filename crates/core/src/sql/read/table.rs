@@ -128,6 +128,7 @@ impl Reader {
             (false, true) => table.options.push("strict".into()),
             (true, true) => table.options.push("without rowid, strict".into()),
         }
+        self.number_by_type(table);
         if self.family != Family::Sqlite {
             for column in &mut table.columns {
                 column.not_null |= table.primary_key.contains(&column.name);
@@ -137,6 +138,23 @@ impl Reader {
         let keys = table.primary_key.iter().chain(table.unique.iter().flatten());
         let all = keys.chain(&table.partitioned_by).all(known);
         all.then_some(()).ok_or_else(|| "a key names a column that it does not have".into())
+    }
+
+    /// Columns whose type says that the engine fills them.
+    fn number_by_type(self, table: &mut Table) {
+        let Table { columns, primary_key, options, .. } = table;
+        let rows_have_numbers = !options.iter().any(|o| o.starts_with("without rowid"));
+        for column in columns.iter_mut().filter(|c| c.numbered.is_none()) {
+            let Type::Other(of_type) = &column.of_type else { continue };
+            let key = primary_key.len() == 1 && primary_key[0] == column.name;
+            column.numbered = match (of_type.as_str(), self.family) {
+                ("integer", Family::Sqlite) if key && rows_have_numbers => Some(Numbered::RowId),
+                ("serial" | "bigserial" | "smallserial", Family::Postgres) => {
+                    Some(Numbered::Serial)
+                }
+                _ => None,
+            };
+        }
     }
 
     fn column_definition(self, table: &mut Table, definition: ColumnDef) -> Read<()> {
