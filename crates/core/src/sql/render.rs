@@ -220,8 +220,13 @@ pub fn is_plain_name(name: &str) -> bool {
     name.starts_with(plain) && name.chars().all(|c| plain(c) || c.is_ascii_digit())
 }
 
-/// Whether any engine may take the word for one of its own.
+/// Whether any engine may take the word for one of its own. The names that
+/// are generated have three letters at most and a digit among them, which no
+/// keyword has: they are not looked for.
 fn is_keyword(name: &str) -> bool {
+    if name.len() < 4 && name.bytes().any(|b| b.is_ascii_digit()) {
+        return false;
+    }
     let upper = || name.bytes().map(|b| b.to_ascii_uppercase());
     name.len() > 1 && ALL_KEYWORDS.binary_search_by(|word| word.bytes().cmp(upper())).is_ok()
 }
@@ -235,4 +240,24 @@ fn fixed_point(value: i64, scale: i64) -> String {
     let value = value.unsigned_abs();
     let scale = scale.unsigned_abs();
     format!("{sign}{}.{:02}", value / scale, value % scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_be_misread_are_in_quotes() {
+        let dialect = Dialect::for_engine("mysql", "9");
+        let quoted = |name: &str| Renderer::new(&dialect).name(name).starts_with('`');
+        for name in ["order", "int4", "as", "T1", "a b", "1a", "é", ""] {
+            assert!(quoted(name), "{name}");
+        }
+        for name in ["t1", "i1a", "q", "x", "a", "_a", "abc1"] {
+            assert!(!quoted(name), "{name}");
+        }
+        assert_eq!(Renderer::new(&dialect).name("a`b"), "`a``b`");
+        let short = |word: &&&str| word.len() < 4 && word.bytes().any(|b| b.is_ascii_digit());
+        assert_eq!(ALL_KEYWORDS.iter().find(short), None);
+    }
 }
