@@ -3,8 +3,8 @@
 //! parsed.
 //!
 //! The generator and [`read`] fill the typed statements, the renderer writes
-//! them down for a [`Dialect`]; [`words`] says of any text where statements
-//! end and what kind each is. Column names of generated schemas are unique over all
+//! them down for a [`Dialect`]; [`words`] and [`mod@split`] say of any text
+//! where statements end and what kind each is. Column names of generated schemas are unique over all
 //! tables, so a name needs a qualifier only where one table occurs twice.
 
 pub(crate) mod coverage;
@@ -18,6 +18,7 @@ pub mod render_select;
 pub mod render_write;
 pub mod schema;
 pub mod select;
+pub mod split;
 pub mod statement;
 pub mod transaction;
 pub mod value;
@@ -34,6 +35,7 @@ pub use select::{
     Cte, Join, JoinKind, LockPatience, LockStrength, Locking, Order, OrderKey, Select, SelectItem,
     SetOperator, Source,
 };
+pub use split::{Split, split};
 pub use statement::Stmt;
 pub use transaction::{Access, Begin, BeginMode, Characteristics, SetScope, SetTransaction};
 pub use value::{Literal, Type};

@@ -9,6 +9,7 @@
 mod constraint;
 mod control;
 mod expression;
+mod from;
 mod function;
 mod locking;
 mod name;
