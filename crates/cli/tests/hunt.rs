@@ -125,7 +125,11 @@ fn a_planted_fault_is_found_reduced_and_explained() {
     assert!(reduction.statements_after < reduction.statements_before);
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     assert!(read("explanation.txt").contains("Cause: bug"));
-    assert!(isolde_core::case::parse(&read("case.case")).is_ok());
+    let case = isolde_core::case::parse(&read("case.case")).unwrap();
+    // Which operations of the generated case are left.
+    assert_eq!(finding.operations.len(), case.steps.len());
+    let distinct: std::collections::BTreeSet<u32> = finding.operations.iter().copied().collect();
+    assert_eq!(distinct.len(), case.steps.len());
     // Both sides of every table that differs, and what only one of them has.
     let diff = read("diff.txt");
     let mut sides = 0;

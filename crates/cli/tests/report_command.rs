@@ -52,6 +52,7 @@ fn finding(number: u64, seed: u64) -> Finding {
         explanation: Vec::new(),
         differences: Vec::new(),
         known: Vec::new(),
+        operations: Vec::new(),
         case: "case: x\n".into(),
         reduced_by: None,
     }

@@ -33,6 +33,10 @@ pub struct Finding {
     pub known: Vec<String>,
     /// The case in its text form, reduced if that was possible.
     pub case: String,
+    /// For each of its steps the operation of the generated case that it is,
+    /// which keeps its number when others are cut away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced_by: Option<Reduction>,
 }

@@ -216,6 +216,7 @@ impl Hunter<'_> {
             differences: without_repetition(&checked.violations),
             known: self.resembles(&case, &info.engine, &info.version),
             case: case::format(&case),
+            operations: case.steps.iter().filter_map(|step| step.origin.0).collect(),
             cause,
             rate,
             reduced_by,

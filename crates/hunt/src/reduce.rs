@@ -9,7 +9,7 @@ use crate::check::{Checked, Violation, check_any, check_unbroken};
 use crate::confirm::{Rate, same_violation};
 use crate::error::HuntError;
 use crate::executor::{Executor, Fixture};
-use isolde_core::generate::Plan;
+use isolde_core::generate::{Candidates, Pass, Plan};
 use isolde_core::oracle::Oracle;
 use isolde_engines::runner::RunError;
 
@@ -46,12 +46,10 @@ pub fn reduce(
     let Some((checked, cause)) = search.fails(plan)? else { return Ok(None) };
     let mut best = Reduced { plan: plan.clone(), checked, cause, trials: 0, cut: false };
     // Large pieces first: each pass is over what the pass before has left.
-    let passes: [fn(&Plan) -> Vec<Plan>; 5] =
-        [without_transactions, without_statements, without_schema, without_data, with_less];
     loop {
         let before = size(&best.plan);
-        for candidates in passes {
-            search.descend(&mut best, candidates)?;
+        for pass in Pass::ALL {
+            search.descend(&mut best, pass)?;
         }
         if size(&best.plan) == before || search.exhausted() {
             break;
@@ -75,27 +73,20 @@ impl Search<'_, '_> {
         self.cut || self.trials >= self.goal.trials
     }
 
-    /// Takes smaller plans as long as one of them still fails.
-    fn descend(
-        &mut self,
-        best: &mut Reduced,
-        candidates: fn(&Plan) -> Vec<Plan>,
-    ) -> Result<(), HuntError> {
-        // From the end: later statements depend on earlier ones.
-        let mut at = 0;
-        loop {
-            let all = candidates(&best.plan);
-            let Some(smaller) = all.into_iter().rev().nth(at) else { return Ok(()) };
+    /// Takes smaller plans as long as one of them still fails; each is built
+    /// when it is to be tried.
+    fn descend(&mut self, best: &mut Reduced, pass: Pass) -> Result<(), HuntError> {
+        let mut candidates = Candidates::of(&best.plan, pass);
+        while let Some(smaller) = candidates.next(&best.plan) {
             if self.exhausted() {
-                return Ok(());
+                break;
             }
-            match self.fails(&smaller)? {
-                Some((checked, cause)) => {
-                    (best.plan, best.checked, best.cause) = (smaller, checked, cause);
-                }
-                None => at += 1,
+            if let Some((checked, cause)) = self.fails(&smaller)? {
+                (best.plan, best.checked, best.cause) = (smaller, checked, cause);
+                candidates.taken();
             }
         }
+        Ok(())
     }
 
     fn fails(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, HuntError> {
@@ -140,50 +131,4 @@ fn size(plan: &Plan) -> usize {
     let case = plan.to_case();
     let setup: usize = case.setups.iter().flat_map(|s| &s.statements).map(|s| s.sql.len()).sum();
     setup + case.steps.iter().map(|s| s.sql.len() + 10).sum::<usize>()
-}
-
-fn without_transactions(plan: &Plan) -> Vec<Plan> {
-    (0..plan.transactions.len()).filter_map(|t| plan.without_transaction(t)).collect()
-}
-
-fn without_statements(plan: &Plan) -> Vec<Plan> {
-    let statements = |t: usize| plan.transactions[t].statements.len();
-    (0..plan.transactions.len())
-        .flat_map(|t| (0..statements(t)).filter_map(move |s| plan.without_statement(t, s)))
-        .collect()
-}
-
-fn without_schema(plan: &Plan) -> Vec<Plan> {
-    let tables = plan.schema.tables.len();
-    let mut all: Vec<Plan> = plan.simplified_schemas();
-    for t in 0..tables {
-        let indexes = plan.schema.tables[t].indexes.len();
-        all.extend((0..indexes).filter_map(|i| plan.without_index(t, i)));
-    }
-    all.extend((0..tables).filter_map(|t| plan.without_table(t)));
-    all
-}
-
-fn without_data(plan: &Plan) -> Vec<Plan> {
-    let mut all = Vec::new();
-    for t in 0..plan.schema.tables.len() {
-        let columns = plan.schema.tables[t].columns.len();
-        all.extend((0..columns).filter_map(|c| plan.without_column(t, c)));
-    }
-    for t in 0..plan.schema.tables.len() {
-        all.extend((0..plan.rows[t].len()).filter_map(|r| plan.without_row(t, r)));
-    }
-    all
-}
-
-fn with_less(plan: &Plan) -> Vec<Plan> {
-    let statements = |t: usize| plan.transactions[t].statements.len();
-    let transactions = 0..plan.transactions.len();
-    let mut all: Vec<Plan> =
-        transactions.clone().flat_map(|t| plan.simpler_transactions(t)).collect();
-    all.extend(
-        transactions
-            .flat_map(|t| (0..statements(t)).flat_map(move |s| plan.smaller_statements(t, s))),
-    );
-    all
 }

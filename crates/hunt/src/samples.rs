@@ -95,6 +95,7 @@ pub fn made(number: u64, run: &str, label: Label, signature: &str) -> Evidence {
         ],
         differences: changed(&concurrent),
         known: vec!["mariadb/mdev-26642".into(), "papers/writecheck-figure-1".into()],
+        operations: Vec::new(),
         case: case::format(&case),
         reduced_by: Some(Reduction { statements_before: 17, statements_after: 9, trials: 41, cut: false }),
     };

@@ -134,6 +134,18 @@ pub struct Step {
     pub parsed: Parsed,
     pub notes: Vec<String>,
     pub line: Line,
+    pub origin: Origin,
+}
+
+/// The operation of a generated plan that a step is, by its number. It takes no
+/// part in comparisons, because the text of a case does not say it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin(pub Option<u32>);
+
+impl PartialEq for Origin {
+    fn eq(&self, _: &Origin) -> bool {
+        true
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -264,6 +276,7 @@ impl Step {
             parsed: Parsed::later(Family::Other),
             notes: Vec::new(),
             line,
+            origin: Origin::default(),
         }
     }
 

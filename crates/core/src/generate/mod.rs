@@ -22,7 +22,8 @@ mod stored;
 mod tests;
 
 pub use crate::sql::{Dialect, Feature, Features};
-pub use plan::{BeginForm, End, Item, Plan, Start, TxPlan};
+pub use plan::{BeginForm, End, Item, OpId, Plan, Planned, Start, TxPlan};
+pub use reduce::{Candidates, Cut, Pass};
 
 use crate::Level;
 use crate::random::Random;

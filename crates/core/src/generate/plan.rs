@@ -2,12 +2,17 @@
 
 use super::make::Rows;
 use crate::Level;
-use crate::case::{Case, Line, Parsed, Setup, Statement, Step};
+use crate::case::{Case, Line, Origin, Parsed, Setup, Statement, Step};
 use crate::sql::dialect::Dialect;
 use crate::sql::feature::Feature;
 use crate::sql::render::{Renderer, listed};
 use crate::sql::{Access, Begin, BeginMode, Characteristics, Literal, Schema, Stmt, Table};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// An operation of a plan: it keeps its number when others are cut away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OpId(pub u32);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -18,21 +23,33 @@ pub struct Plan {
     pub schema: Schema,
     /// For each table its rows, a cell for each column.
     pub rows: Vec<Rows>,
+    /// Those of one session stand in the order in which it runs them.
     pub transactions: Vec<TxPlan>,
-    /// Which transaction goes next, with its next item: its start, each of its
-    /// statements, its end.
-    pub schedule: Vec<usize>,
+    /// All operations in the order in which they are sent.
+    pub schedule: Vec<OpId>,
     pub dialect: Dialect,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TxPlan {
-    /// Its session, which no other transaction shares.
+    /// Its session, which may have run others before.
     pub session: String,
+    /// In a session with several transactions, one that differs from the first
+    /// must be begun by a statement, which then says it.
     pub level: Option<Level>,
+    /// Of its start, whether or not it sends one: tells transactions apart.
+    pub start_id: OpId,
     pub start: Start,
-    pub statements: Vec<Stmt>,
+    pub statements: Vec<Planned>,
+    /// Of its end, whether or not it sends one.
+    pub end_id: OpId,
     pub end: End,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    pub id: OpId,
+    pub statement: Stmt,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +116,7 @@ impl BeginForm {
     }
 }
 
-/// One turn of a transaction in the schedule.
+/// What an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     Start(Start),
@@ -109,21 +126,28 @@ pub enum Item<'a> {
 
 impl TxPlan {
     /// What its session sends, in order.
-    pub fn sequence(&self) -> Vec<Item<'_>> {
-        let start = (self.start != Start::Autocommit).then_some(Item::Start(self.start));
-        let end = (self.end != End::None).then_some(Item::End(self.end));
-        let statements = self.statements.iter().map(Item::Statement);
+    pub fn sequence(&self) -> Vec<(OpId, Item<'_>)> {
+        let starts = self.start != Start::Autocommit;
+        let start = starts.then_some((self.start_id, Item::Start(self.start)));
+        let end = (self.end != End::None).then_some((self.end_id, Item::End(self.end)));
+        let statements = self.statements.iter().map(|p| (p.id, Item::Statement(&p.statement)));
         start.into_iter().chain(statements).chain(end).collect()
     }
 
-    /// How many turns it takes in the schedule.
-    pub fn items(&self) -> usize {
+    /// How many operations it has.
+    pub fn operations(&self) -> usize {
         self.sequence().len()
     }
+}
 
-    /// The turn in which a statement is sent, counted from 0.
-    pub fn turn_of_statement(&self, statement: usize) -> usize {
-        statement + usize::from(self.start != Start::Autocommit)
+/// Gives the operations of new transactions their numbers.
+pub fn number_operations(transactions: &mut [TxPlan]) {
+    let mut numbers = (0u32..).map(OpId);
+    let mut next = || numbers.next().expect("a plan is small");
+    for tx in transactions {
+        tx.start_id = next();
+        tx.statements.iter_mut().for_each(|planned| planned.id = next());
+        tx.end_id = next();
     }
 }
 
@@ -153,14 +177,16 @@ impl Item<'_> {
 impl Plan {
     /// The steps in the order of the schedule: which transaction, and what.
     pub fn steps(&self) -> Vec<(usize, Item<'_>)> {
-        let sequences: Vec<Vec<Item>> = self.transactions.iter().map(TxPlan::sequence).collect();
-        let mut next = vec![0; sequences.len()];
-        let turn = |tx: &usize| {
-            let item = sequences[*tx].get(next[*tx]).copied();
-            next[*tx] += 1;
-            item.map(|item| (*tx, item))
-        };
-        self.schedule.iter().filter_map(turn).collect()
+        self.scheduled().into_iter().map(|(_, tx, item)| (tx, item)).collect()
+    }
+
+    fn scheduled(&self) -> Vec<(OpId, usize, Item<'_>)> {
+        let sequences = self.transactions.iter().map(TxPlan::sequence).enumerate();
+        let all: BTreeMap<OpId, (usize, Item)> = sequences
+            .flat_map(|(tx, sequence)| sequence.into_iter().map(move |(id, i)| (id, (tx, i))))
+            .collect();
+        let known = |id: &OpId| all.get(id).map(|(tx, item)| (*id, *tx, *item));
+        self.schedule.iter().filter_map(known).collect()
     }
 
     /// Tables and indexes; the same for all plans of a block.
@@ -215,27 +241,42 @@ impl Plan {
         let statement = |sql| Statement { sql, line: Line::default() };
         let setup: Vec<Statement> =
             self.create_sql().into_iter().chain(self.insert_sql()).map(statement).collect();
-        let step = |(tx, item): (usize, Item)| {
+        let step = |(id, tx, item): (OpId, usize, Item)| {
             let statement = item.statement();
             let sql = statement.render(&self.dialect);
             let plain = Step::plain(&self.transactions[tx].session, &sql, Line::default());
             let parsed = Parsed::known(statement.into_owned(), self.dialect.family);
-            Step { parsed, ..plain }
+            let level = self.level_said_by(tx, &item);
+            Step { parsed, level, origin: Origin(Some(id.0)), ..plain }
         };
         let own_level = |tx: &TxPlan| tx.level.map(|level| (tx.session.clone(), level));
+        let first = |tx: &&TxPlan| self.first_of_session(tx).start_id == tx.start_id;
         Case {
             id: self.id(),
             level: self.level,
-            session_levels: self.transactions.iter().filter_map(own_level).collect(),
+            session_levels: self.transactions.iter().filter(first).filter_map(own_level).collect(),
             setups: vec![Setup { on: Vec::new(), statements: setup, notes: Vec::new() }],
-            steps: self.steps().into_iter().map(step).collect(),
+            steps: self.scheduled().into_iter().map(step).collect(),
             finals: self.final_sql().into_iter().map(statement).collect(),
             ..Case::default()
         }
     }
 
+    /// The first transaction of the session; its level is the session's.
+    fn first_of_session<'p>(&'p self, tx: &'p TxPlan) -> &'p TxPlan {
+        self.transactions.iter().find(|t| t.session == tx.session).unwrap_or(tx)
+    }
+
+    /// The level that a step says itself, because its session has another.
+    fn level_said_by(&self, tx: usize, item: &Item) -> Option<Level> {
+        let tx = &self.transactions[tx];
+        let differs = tx.level != self.first_of_session(tx).level;
+        let begins = matches!(item, Item::Start(Start::Explicit(_)));
+        tx.level.or(self.level).filter(|_| differs && begins)
+    }
+
     pub fn statements(&self) -> impl Iterator<Item = &Stmt> {
-        self.transactions.iter().flat_map(|tx| &tx.statements)
+        self.transactions.iter().flat_map(|tx| &tx.statements).map(|planned| &planned.statement)
     }
 
     pub fn changes_schema(&self) -> bool {

@@ -102,15 +102,12 @@ fn a_plan_depends_on_its_number_alone() {
 }
 
 #[test]
-fn the_schedule_has_every_turn_once() {
+fn the_schedule_has_every_operation_once() {
     for plan in plans(500) {
-        for (number, tx) in plan.transactions.iter().enumerate() {
-            let turns = plan.schedule.iter().filter(|t| **t == number).count();
-            assert_eq!(turns, tx.items());
-        }
-        let items: usize = plan.transactions.iter().map(TxPlan::items).sum();
-        assert_eq!(plan.schedule.len(), items);
-        assert_eq!(plan.to_case().steps.len(), items);
+        is_whole(&plan);
+        let steps = plan.to_case().steps;
+        let origins: Vec<u32> = steps.iter().filter_map(|s| s.origin.0).collect();
+        assert_eq!(origins, plan.schedule.iter().map(|id| id.0).collect::<Vec<_>>());
     }
 }
 
@@ -137,31 +134,29 @@ fn every_feature_has_a_name_of_its_own() {
     assert_eq!(names.len(), Feature::ALL.len());
 }
 
-fn reductions(plan: &Plan) -> Vec<Plan> {
-    let mut smaller = Vec::new();
-    for (tx, transaction) in plan.transactions.iter().enumerate() {
-        smaller.extend(plan.without_transaction(tx));
-        for statement in 0..transaction.statements.len() {
-            smaller.extend(plan.without_statement(tx, statement));
-            smaller.extend(plan.smaller_statements(tx, statement));
-        }
-    }
-    for (number, table) in plan.schema.tables.iter().enumerate() {
-        smaller.extend(plan.without_table(number));
-        smaller.extend((0..table.columns.len()).filter_map(|c| plan.without_column(number, c)));
-        smaller.extend((0..table.indexes.len()).filter_map(|i| plan.without_index(number, i)));
-        let rows = plan.rows[number].len();
-        smaller.extend((0..rows).filter_map(|r| plan.without_row(number, r)));
-    }
-    smaller
+/// All candidates of a pass.
+fn reductions(plan: &Plan, pass: Pass) -> Vec<Plan> {
+    let mut candidates = Candidates::of(plan, pass);
+    std::iter::from_fn(|| candidates.next(plan)).collect()
 }
 
 fn is_whole(plan: &Plan) {
     let case = plan.to_case();
     let text = case::format(&case);
     assert_eq!(case::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}")), case, "{text}");
-    let turns: usize = plan.transactions.iter().map(TxPlan::items).sum();
-    assert_eq!((plan.schedule.len(), case.steps.len()), (turns, turns), "{text}");
+    let mut sessions: Vec<&str> = plan.transactions.iter().map(|tx| tx.session.as_str()).collect();
+    sessions.sort_unstable();
+    sessions.dedup();
+    let mut scheduled = 0;
+    for session in sessions {
+        let own = plan.transactions.iter().filter(|tx| tx.session == session);
+        let own: Vec<OpId> = own.flat_map(|tx| tx.sequence()).map(|(id, _)| id).collect();
+        let order: Vec<OpId> =
+            plan.schedule.iter().copied().filter(|id| own.contains(id)).collect();
+        assert_eq!(order, own, "{text}");
+        scheduled += own.len();
+    }
+    assert_eq!((plan.schedule.len(), case.steps.len()), (scheduled, scheduled), "{text}");
 }
 
 /// SQLite itself looks every name up: nothing that is left may mean a table,
@@ -175,7 +170,8 @@ fn names_only_what_is_there(plan: &Plan) {
     }
     for transaction in &plan.transactions {
         database.execute_batch("savepoint all_of_it").unwrap();
-        for statement in &transaction.statements {
+        for planned in &transaction.statements {
+            let statement = &planned.statement;
             let sql = statement.render(&Dialect::for_engine(ENGINES[0].0, ENGINES[0].1));
             // What the rows forbid may fail; what makes no sense may not.
             let control = statement.provides().is_some() || statement.needs().is_some();
@@ -192,18 +188,15 @@ fn names_only_what_is_there(plan: &Plan) {
 #[test]
 fn every_reduction_is_smaller_and_whole() {
     for plan in plans(36) {
-        let size = case::format(&plan.to_case()).len();
-        for smaller in reductions(&plan) {
-            is_whole(&smaller);
-            let text = case::format(&smaller.to_case());
-            assert!(text.len() < size, "{text}");
-        }
-        for simpler in plan.simplified_schemas() {
-            is_whole(&simpler);
-            assert_ne!(simpler.create_sql(), plan.create_sql());
-        }
-        for tx in 0..plan.transactions.len() {
-            plan.simpler_transactions(tx).iter().for_each(is_whole);
+        let whole = case::format(&plan.to_case());
+        for pass in Pass::ALL {
+            for smaller in reductions(&plan, pass) {
+                is_whole(&smaller);
+                let text = case::format(&smaller.to_case());
+                // What is plainer may be longer: `begin` instead of a word.
+                let plainer = matches!(pass, Pass::Schema | Pass::Parts);
+                assert!(text != whole && (plainer || text.len() < whole.len()), "{text}");
+            }
         }
     }
 }
@@ -213,9 +206,9 @@ fn what_a_reduction_leaves_names_only_what_is_there() {
     for seed in 0..12 {
         let plan = generator(0, seed).plan(seed % 100);
         names_only_what_is_there(&plan);
-        let mut smaller = reductions(&plan);
-        smaller.extend(plan.simplified_schemas());
-        smaller.iter().for_each(names_only_what_is_there);
+        for pass in Pass::ALL {
+            reductions(&plan, pass).iter().for_each(names_only_what_is_there);
+        }
     }
 }
 
@@ -223,8 +216,18 @@ fn what_a_reduction_leaves_names_only_what_is_there() {
 fn reducing_goes_on_until_nothing_is_left_to_take() {
     for plan in plans(18) {
         let mut smallest = plan;
-        while let Some(next) = reductions(&smallest).into_iter().next() {
-            smallest = next;
+        loop {
+            let before = smallest.clone();
+            for pass in Pass::ALL {
+                let mut candidates = Candidates::of(&smallest, pass);
+                while let Some(next) = candidates.next(&smallest) {
+                    smallest = next;
+                    candidates.taken();
+                }
+            }
+            if smallest == before {
+                break;
+            }
         }
         assert_eq!(smallest.transactions.len(), 1);
         assert_eq!(smallest.schema.tables.len(), 1);

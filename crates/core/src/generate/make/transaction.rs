@@ -1,7 +1,7 @@
 //! Makes transactions, and the order in which their statements are sent.
 
 use super::Maker;
-use crate::generate::plan::{BeginForm, End, Start, TxPlan};
+use crate::generate::plan::{BeginForm, End, OpId, Planned, Start, TxPlan, number_operations};
 use crate::random::Random;
 use crate::sql::Stmt;
 use crate::sql::feature::Feature;
@@ -12,13 +12,19 @@ pub fn transactions(maker: &mut Maker) -> Vec<TxPlan> {
     // five. One alone meets nobody, so it is rare here.
     let count = 1 + maker.random.weighted(&[4, 56, 27, 9, 4]);
     let mut all: Vec<TxPlan> = (1..=count).map(|n| transaction(maker, n)).collect();
-    let writes = |tx: &TxPlan| tx.statements.iter().any(|s| s.written_table().is_some());
+    let writes = |tx: &TxPlan| tx.statements.iter().any(|s| s.statement.written_table().is_some());
     if !all.iter().any(writes) {
         all[0].start = Start::Explicit(BeginForm::Plain);
         let update = maker.update().expect("every table can be updated");
-        all[0].statements.push(update);
+        all[0].statements.push(planned(update));
     }
+    number_operations(&mut all);
     all
+}
+
+/// Numbered when all operations are known.
+fn planned(statement: Stmt) -> Planned {
+    Planned { id: OpId(0), statement }
 }
 
 fn transaction(maker: &mut Maker, number: usize) -> TxPlan {
@@ -54,8 +60,10 @@ fn transaction(maker: &mut Maker, number: usize) -> TxPlan {
     TxPlan {
         session: format!("s{number}"),
         level: own_level.then(|| *maker.random.pick(levels)),
+        start_id: OpId(0),
         start,
-        statements,
+        statements: statements.into_iter().map(planned).collect(),
+        end_id: OpId(0),
         end,
     }
 }
@@ -112,10 +120,12 @@ fn add_savepoint(maker: &mut Maker, statements: &mut Vec<Stmt>) {
     statements.insert(to, after);
 }
 
-/// Each transaction as often as it has items, in any order.
-pub fn schedule(random: &mut Random, transactions: &[TxPlan]) -> Vec<usize> {
-    let turns = |(n, tx): (usize, &TxPlan)| std::iter::repeat_n(n, tx.items());
+/// The operations of all transactions, each transaction's in its own order.
+pub fn schedule(random: &mut Random, transactions: &[TxPlan]) -> Vec<OpId> {
+    let turns = |(n, tx): (usize, &TxPlan)| std::iter::repeat_n(n, tx.operations());
     let mut order: Vec<usize> = transactions.iter().enumerate().flat_map(turns).collect();
     random.shuffle(&mut order);
-    order
+    let mut left: Vec<_> = transactions.iter().map(|tx| tx.sequence().into_iter()).collect();
+    let next = |tx: usize| left[tx].next().map(|(id, _)| id);
+    order.into_iter().filter_map(next).collect()
 }

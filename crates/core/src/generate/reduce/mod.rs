@@ -1,99 +1,120 @@
 //! Makes plans smaller, one step at a time: whoever reduces a finding keeps
 //! the steps after which it still shows.
 //!
-//! Every function answers with a plan that is whole: what others still need
-//! is not taken away, and the answer is `None` instead.
+//! A [`Cut`] names what is taken away; [`Candidates`] hands out one smaller plan
+//! at a time, made from the best one so far, and knows where it stands because
+//! operations keep their numbers. Every plan is whole: an operation goes with
+//! those that depend on it, and what others still need is not taken away.
 
+mod candidates;
+mod dependency;
 mod expression;
 mod schema;
 mod statement;
 
-use super::plan::{BeginForm, Plan, Start};
+pub use candidates::{Candidates, Cut, Pass};
+
+use super::plan::{BeginForm, OpId, Plan, Planned, Start, TxPlan};
 use crate::sql::{Conflict, Expr, Stmt};
+use std::collections::BTreeSet;
 
 impl Plan {
-    pub fn without_transaction(&self, tx: usize) -> Option<Plan> {
-        if self.transactions.len() < 2 || tx >= self.transactions.len() {
+    /// With all that depends on it, in other transactions, too.
+    fn without_transaction(&self, start: OpId) -> Option<Plan> {
+        let tx = self.transactions.iter().find(|tx| tx.start_id == start)?;
+        let gone: BTreeSet<OpId> = tx.statements.iter().map(|planned| planned.id).collect();
+        let plan = self.without_operations(gone);
+        (!plan.transactions.is_empty()).then_some(plan)
+    }
+
+    /// With all that depends on it. None where that leaves a transaction with
+    /// nothing to do.
+    fn without_operation(&self, id: OpId) -> Option<Plan> {
+        let all = || self.transactions.iter().flat_map(|tx| &tx.statements);
+        if !all().any(|planned| planned.id == id) {
             return None;
         }
-        let mut plan = self.clone();
-        plan.transactions.remove(tx);
-        plan.schedule.retain(|t| *t != tx);
-        for turn in plan.schedule.iter_mut().filter(|t| **t > tx) {
-            *turn -= 1;
-        }
-        Some(plan)
-    }
-
-    /// None for the last statement of a transaction, and for a savepoint or
-    /// prepared statement that is used later.
-    pub fn without_statement(&self, tx: usize, statement: usize) -> Option<Plan> {
-        let statements = &self.transactions.get(tx)?.statements;
-        let provided = statements.get(statement)?.provides();
-        let needed = provided.is_some() && statements.iter().any(|s| s.needs() == provided);
-        if statements.len() < 2 || needed {
+        let gone = self.with_dependents([id].into());
+        let emptied = |tx: &TxPlan| tx.statements.iter().all(|p| gone.contains(&p.id));
+        if self.transactions.iter().any(emptied) {
             return None;
         }
+        Some(self.without_operations(gone))
+    }
+
+    /// Transactions that have nothing left to do go, too.
+    fn without_operations(&self, gone: BTreeSet<OpId>) -> Plan {
+        let gone = self.with_dependents(gone);
         let mut plan = self.clone();
-        plan.remove_statement(tx, statement);
-        Some(plan)
+        plan.transactions.iter_mut().for_each(|tx| tx.statements.retain(|p| !gone.contains(&p.id)));
+        plan.transactions.retain(|tx| !tx.statements.is_empty());
+        let left: BTreeSet<OpId> =
+            plan.transactions.iter().flat_map(TxPlan::sequence).map(|(id, _)| id).collect();
+        plan.schedule.retain(|id| left.contains(id));
+        plan
     }
 
-    fn remove_statement(&mut self, tx: usize, statement: usize) {
-        let turn = self.transactions[tx].turn_of_statement(statement);
-        self.transactions[tx].statements.remove(statement);
-        let mut turns = self.schedule.iter().enumerate().filter(|(_, t)| **t == tx);
-        if let Some((place, _)) = turns.nth(turn) {
-            self.schedule.remove(place);
+    fn planned(&self, id: OpId) -> Option<&Planned> {
+        self.transactions.iter().flat_map(|tx| &tx.statements).find(|planned| planned.id == id)
+    }
+
+    /// The same with another statement in this place.
+    fn with_statement(&self, id: OpId, statement: Stmt) -> Plan {
+        let mut plan = self.clone();
+        let mut all = plan.transactions.iter_mut().flat_map(|tx| &mut tx.statements);
+        if let Some(planned) = all.find(|planned| planned.id == id) {
+            planned.statement = statement;
         }
+        plan
     }
 
-    /// Plans in which the transaction starts in a plainer way.
-    pub fn simpler_transactions(&self, tx: usize) -> Vec<Plan> {
-        let mut plans = Vec::new();
-        let old = &self.transactions[tx];
-        let mut change = |edit: fn(&mut super::plan::TxPlan)| {
-            let mut plan = self.clone();
-            edit(&mut plan.transactions[tx]);
-            plans.push(plan);
-        };
+    /// The nth way from the end in which the transaction is plainer.
+    fn simpler_transaction(&self, start: OpId, nth: usize) -> Option<Plan> {
+        let place = self.transactions.iter().position(|tx| tx.start_id == start)?;
+        let old = &self.transactions[place];
+        let mut edits: Vec<fn(&mut TxPlan)> = Vec::new();
         if !matches!(old.start, Start::Autocommit | Start::Explicit(BeginForm::Plain)) {
-            change(|tx| tx.start = Start::Explicit(BeginForm::Plain));
+            edits.push(|tx| tx.start = Start::Explicit(BeginForm::Plain));
         }
         if old.level.is_some() {
-            change(|tx| tx.level = None);
+            edits.push(|tx| tx.level = None);
         }
-        plans
+        let edit = edits.into_iter().rev().nth(nth)?;
+        let mut plan = self.clone();
+        edit(&mut plan.transactions[place]);
+        Some(plan)
     }
 
-    /// Plans in which this statement is smaller and all else is the same.
-    pub fn smaller_statements(&self, tx: usize, statement: usize) -> Vec<Plan> {
-        let old = &self.transactions[tx].statements[statement];
-        let mut plans: Vec<Plan> = statement::smaller(old, &self.schema)
-            .into_iter()
-            .map(|new| {
-                let mut plan = self.clone();
-                plan.transactions[tx].statements[statement] = new;
-                plan
-            })
-            .collect();
-        plans.extend(self.unprepared(tx, statement));
-        plans
+    /// The nth way from the end in which this statement is smaller and all else
+    /// is the same. Sent as it is instead of prepared is the first of them.
+    fn smaller_statement(&self, id: OpId, nth: usize) -> Option<Plan> {
+        let old = &self.planned(id)?.statement;
+        let execute = self.only_use(id);
+        let nth = match (execute, nth) {
+            (Some(execute), 0) => return self.unprepared(id, execute),
+            (Some(_), nth) => nth - 1,
+            (None, nth) => nth,
+        };
+        let new = statement::smaller(old, &self.schema).into_iter().rev().nth(nth)?;
+        Some(self.with_statement(id, new))
+    }
+
+    /// Where a prepared statement is executed, if that is one place.
+    fn only_use(&self, prepare: OpId) -> Option<OpId> {
+        matches!(self.planned(prepare)?.statement, Stmt::Prepare { .. }).then_some(())?;
+        let mut uses = self.with_dependents([prepare].into());
+        uses.remove(&prepare);
+        let only = uses.pop_first()?;
+        uses.is_empty().then_some(only)
     }
 
     /// A prepared statement that is executed once, sent as it is.
-    fn unprepared(&self, tx: usize, prepare: usize) -> Option<Plan> {
-        let statements = &self.transactions[tx].statements;
-        let Stmt::Prepare { name, statement } = &statements[prepare] else { return None };
-        let uses = |s: &Stmt| s.needs() == Some(name);
-        let execute = statements.iter().position(uses)?;
-        if statements.iter().filter(|s| uses(s)).count() != 1 {
+    fn unprepared(&self, prepare: OpId, execute: OpId) -> Option<Plan> {
+        let Stmt::Prepare { statement, .. } = &self.planned(prepare)?.statement else {
             return None;
-        }
-        let mut plan = self.clone();
-        plan.transactions[tx].statements[execute] = (**statement).clone();
-        plan.remove_statement(tx, prepare);
-        Some(plan)
+        };
+        let plan = self.with_statement(execute, (**statement).clone());
+        Some(plan.without_operations([prepare].into()))
     }
 
     /// Whether an upsert names this set of columns as its key.

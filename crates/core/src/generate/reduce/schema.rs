@@ -5,7 +5,7 @@ use crate::sql::{Conflict, InsertSource, OnDelete, Stmt, Table};
 
 impl Plan {
     /// None while a row of another table refers to it.
-    pub fn without_row(&self, table: usize, row: usize) -> Option<Plan> {
+    pub(super) fn without_row(&self, table: usize, row: usize) -> Option<Plan> {
         let gone = self.rows.get(table)?.get(row)?;
         let name = &self.schema.tables[table].name;
         for (child, rows) in self.schema.tables.iter().zip(&self.rows) {
@@ -23,7 +23,7 @@ impl Plan {
     }
 
     /// None while a statement or a foreign key names it.
-    pub fn without_table(&self, table: usize) -> Option<Plan> {
+    pub(super) fn without_table(&self, table: usize) -> Option<Plan> {
         let name = &self.schema.tables.get(table)?.name;
         let used = self.statements().any(|s| s.tables().contains(&name.as_str()));
         if used || self.schema.tables.len() < 2 || self.schema.children(name).next().is_some() {
@@ -37,7 +37,7 @@ impl Plan {
 
     /// Takes the column out of INSERT and SET lists too. None while a key, an
     /// index or an expression needs it.
-    pub fn without_column(&self, table: usize, column: usize) -> Option<Plan> {
+    pub(super) fn without_column(&self, table: usize, column: usize) -> Option<Plan> {
         let old = self.schema.tables.get(table)?;
         let name = old.columns.get(column)?.name.clone();
         let in_key = old.primary_key.contains(&name)
@@ -55,15 +55,15 @@ impl Plan {
             row.remove(column);
         }
         for tx in &mut plan.transactions {
-            for statement in &mut tx.statements {
-                drop_from_lists(statement, &name)?;
+            for planned in &mut tx.statements {
+                drop_from_lists(&mut planned.statement, &name)?;
             }
         }
         (!plan.mentions_column(&name)).then_some(plan)
     }
 
     /// None while a statement drops the index or counts on its uniqueness.
-    pub fn without_index(&self, table: usize, index: usize) -> Option<Plan> {
+    pub(super) fn without_index(&self, table: usize, index: usize) -> Option<Plan> {
         let owner = self.schema.tables.get(table)?;
         let old = owner.indexes.get(index)?;
         let dropped = self
@@ -77,17 +77,13 @@ impl Plan {
         Some(plan)
     }
 
-    /// Plans in which one constraint or property of a table is gone.
-    pub fn simplified_schemas(&self) -> Vec<Plan> {
-        let mut plans = Vec::new();
-        for (place, table) in self.schema.tables.iter().enumerate() {
-            for simpler in self.simpler_tables(table) {
-                let mut plan = self.clone();
-                plan.schema.tables[place] = simpler;
-                plans.push(plan);
-            }
-        }
-        plans
+    /// The nth way from the end in which a constraint or property of a table is
+    /// gone.
+    pub(super) fn simpler_schema(&self, table: usize, nth: usize) -> Option<Plan> {
+        let simpler = self.simpler_tables(&self.schema.tables[table]).into_iter().rev().nth(nth)?;
+        let mut plan = self.clone();
+        plan.schema.tables[table] = simpler;
+        Some(plan)
     }
 
     fn simpler_tables(&self, table: &Table) -> Vec<Table> {
