@@ -121,6 +121,9 @@ impl Walk<'_> {
         self.poison(tx);
         let rule = match error.class {
             ErrorClass::Deadlock if others => Some(rules.deadlock),
+            ErrorClass::LockTimeout if others && self.subject.history.outcome(step).waited => {
+                Some(rules.held_row)
+            }
             ErrorClass::Busy if database && others => Some(rules.held_row),
             ErrorClass::Serialization if may_abort.is_some() => may_abort,
             class => trouble.explains(class),
@@ -151,12 +154,13 @@ impl Walk<'_> {
             return;
         }
         self.txs[tx].failed = true;
-        let since = self.txs[tx].savepoints.last().map(|(_, before)| *before);
+        let points = self.savepoints.get(&self.txs[tx].session);
+        let since = points.and_then(|p| p.last()).map(|(_, before)| *before);
         self.store.roll_back(tx, since);
         self.locks.retain(|l| l.by != tx || since.is_some_and(|s| l.statement <= s));
     }
 
-    fn others_open(&self, tx: TxId) -> bool {
+    pub fn others_open(&self, tx: TxId) -> bool {
         self.txs.iter().enumerate().any(|(other, t)| other != tx && t.end == End::Open)
     }
 
@@ -199,7 +203,7 @@ impl Walk<'_> {
             let why = format!("{} is writing", other.session);
             trouble.held(rules.held_row, why);
         }
-        let since = self.snapshot(tx, step);
+        let since = self.kept_snapshot(tx, step);
         let after = |o: TxId| matches!(self.txs[o].end, End::Committed(at) if at >= since);
         let changed = |chain: &Chain| {
             let others = |v: &Version| v.by != tx && after(v.by);

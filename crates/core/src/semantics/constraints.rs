@@ -18,7 +18,7 @@ pub enum Clash {
 impl Walk<'_> {
     /// IGNORE leaves out what breaks NOT NULL or CHECK, too.
     pub fn ignores_constraints(&self) -> bool {
-        matches!(self.subject.reading.dialect.family, Family::Sqlite)
+        matches!(self.subject.reading.dialect.family, Family::Sqlite | Family::Mysql)
     }
 
     fn folds_case(&self) -> bool {
@@ -46,6 +46,11 @@ impl Walk<'_> {
         if broken {
             trouble.must(ErrorClass::Constraint, rule, "a CHECK does not hold");
         }
+    }
+
+    pub fn has_forbidden_null(&self, table: usize, new: &Version) -> bool {
+        let columns = &self.subject.reading.schema.tables[table].columns;
+        columns.iter().zip(new.row.iter()).any(|(c, v)| c.not_null && *v == Value::Null)
     }
 
     /// The cells of a key; none when the row takes no part in it.
@@ -137,7 +142,10 @@ impl Walk<'_> {
     }
 
     /// A row whose key changes is held more strongly.
-    pub fn strength(&self, table: usize, old: &Version, new: &Version) -> Strength {
+    pub fn strength(&self, tx: TxId, table: usize, old: &Version, new: &Version) -> Strength {
+        if !self.conduct(tx).key_locks {
+            return Strength::Update;
+        }
         let plain = |k: &usize| self.keys[table][*k].condition.is_none();
         let differs = |k: usize| {
             let columns = &self.keys[table][k].columns;

@@ -36,21 +36,22 @@ impl Walk<'_> {
         trouble: &mut Trouble,
     ) -> Result<(), Stop> {
         let mut queue: VecDeque<Change> = changes.into();
-        let mut referring: Vec<(Place, usize)> = Vec::new();
+        let mut referring: Vec<(usize, usize, Value)> = Vec::new();
         let mut bereft: Vec<((usize, usize), Value)> = Vec::new();
         while let Some(change) = queue.pop_front() {
             for (foreign, column) in self.foreign_columns(change.place.table) {
                 if let Some(new) = &change.new
                     && change.old.as_ref().is_none_or(|old| !old.row[column].same(&new.row[column]))
                 {
-                    referring.push((change.place, foreign));
+                    let value = new.row[column].clone();
+                    referring.push((change.place.table, foreign, value));
                 }
             }
             let more = self.on_children(tx, step, &change, trouble, &mut bereft).await?;
             queue.extend(more);
         }
-        for (place, foreign) in referring {
-            self.has_parent(tx, step, (place, foreign), trouble);
+        for (table, foreign, value) in referring {
+            self.has_parent(tx, step, (table, foreign), &value, trouble);
         }
         for (child, key) in bereft {
             self.nobody_refers(tx, step, child, &key, trouble);
@@ -79,25 +80,22 @@ impl Walk<'_> {
         &mut self,
         tx: TxId,
         step: usize,
-        (child, key): (Place, usize),
+        (child, key): (usize, usize),
+        value: &Value,
         trouble: &mut Trouble,
     ) {
         let rules = self.conduct(tx).rules;
-        let foreign = &self.subject.reading.schema.tables[child.table].foreign_keys[key];
-        let columns = self.foreign_columns(child.table);
-        let Some((_, column)) = columns.into_iter().find(|(n, _)| *n == key) else { return };
+        let foreign = &self.subject.reading.schema.tables[child].foreign_keys[key];
         let Some((parent, key)) = self.parent_of(foreign) else { return };
-        let Some(now) = self.newest(child, tx).filter(|v| !v.dead) else { return };
-        let value = now.row[column].clone();
-        if value == Value::Null {
+        if *value == Value::Null {
             return;
         }
         let is_parent = |v: &Version| {
-            !v.dead && same_key(&[v.row[key].clone()], std::slice::from_ref(&value), false)
+            !v.dead && same_key(&[v.row[key].clone()], std::slice::from_ref(value), false)
         };
         let places: Vec<Place> = self.store.places(parent).collect();
-        let snapshot = self.snapshot(tx, step);
         let keeps_snapshot = self.conduct(tx).changed == Changed::Abort;
+        let snapshot = if keeps_snapshot { self.kept_snapshot(tx, step) } else { self.now };
         let there = places.iter().copied().find(|p| self.newest(*p, tx).is_some_and(is_parent));
         let seen = |p: &Place| self.visible(*p, tx, snapshot).is_some_and(is_parent);
         match there {
@@ -123,6 +121,18 @@ impl Walk<'_> {
             }
         }
         self.use_rule(step, rules.foreign);
+    }
+
+    /// Whether a row that is about to be added has all the rows it refers to.
+    pub fn has_parents(&self, tx: TxId, table: usize, new: &Version) -> bool {
+        let foreign_keys = &self.subject.reading.schema.tables[table].foreign_keys;
+        self.foreign_columns(table).into_iter().all(|(key, column)| {
+            let value = &new.row[column];
+            let Some((parent, of)) = self.parent_of(&foreign_keys[key]) else { return true };
+            let is_parent = |v: &Version| !v.dead && v.row[of].same(value);
+            *value == Value::Null
+                || self.store.places(parent).any(|p| self.newest(p, tx).is_some_and(is_parent))
+        })
     }
 
     /// What becomes of the children of a row that is deleted or loses its key.
@@ -167,12 +177,13 @@ impl Walk<'_> {
                 let Some(before) = before else { continue };
                 let strength = match action {
                     Action::Delete => Strength::Update,
+                    _ if !self.conduct(tx).key_locks => Strength::Update,
                     _ => Strength::NoKeyUpdate,
                 };
                 self.take_child(place, tx, strength, trouble);
                 let new = match (&action, &change.new) {
                     (Action::Delete, _) => {
-                        self.store.delete(place, tx, self.statements);
+                        self.store.delete(place, tx, self.statements, self.now);
                         None
                     }
                     (Action::Follow, Some(parent_row)) => {
@@ -247,7 +258,7 @@ impl Walk<'_> {
         let found: Vec<Place> =
             places.filter(|p| self.newest(*p, tx).is_some_and(refers)).collect();
         if self.conduct(tx).changed == Changed::Abort {
-            let snapshot = self.snapshot(tx, step);
+            let snapshot = self.kept_snapshot(tx, step);
             let fresh = |p: &&Place| {
                 let seen = self.visible(**p, tx, snapshot).map(|v| v.id);
                 seen != self.newest(**p, tx).map(|v| v.id)
@@ -275,7 +286,8 @@ impl Walk<'_> {
         let has = |v: &Version| {
             !v.dead && same_key(&[v.row[column].clone()], std::slice::from_ref(key), false)
         };
-        if self.store.places(parent).any(|p| self.newest(p, tx).is_some_and(has)) {
+        let at_once = self.counts_changes();
+        if !at_once && self.store.places(parent).any(|p| self.newest(p, tx).is_some_and(has)) {
             return;
         }
         if !self.children(tx, step, (child, number), key, trouble).is_empty() {

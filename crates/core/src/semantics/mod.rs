@@ -24,6 +24,7 @@
 mod choice;
 mod conclude;
 mod constraints;
+mod current;
 mod foreign;
 mod memory;
 pub mod rules;
@@ -99,8 +100,7 @@ impl<'a> Subject<'a> {
     }
 
     fn conduct(&self, step: usize, form: BeginForm) -> Option<Conduct> {
-        let on = &self.history.on;
-        rules::conduct(&on.engine, &on.version, self.reading.levels[step], form)
+        rules::conduct(&self.history.on, self.reading.levels[step], form)
     }
 
     fn reply(&self, step: usize) -> Option<&'a What> {

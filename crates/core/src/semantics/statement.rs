@@ -2,13 +2,16 @@
 
 use super::Stop;
 use super::conclude::{Expected, Trouble};
-use super::rules::Changed;
+use super::current::Scan;
+use super::rules::{Changed, SnapshotAt};
 use super::store::{Place, TxId, VersionId};
-use super::version_tables::{View, whole};
+use super::version_tables::{View, Views, whole};
 use super::walk::{Strength, Walk};
+use crate::Value;
 use crate::history::{ErrorClass, What};
+use crate::sql::select::sources_below;
 use crate::sql::{LockPatience, LockStrength, Locking, Select, Stmt};
-use crate::value::{Row, compare_rows};
+use crate::value::{Row, compare_rows, same_multiset};
 use std::cmp::Ordering;
 
 impl<'a> Walk<'a> {
@@ -48,13 +51,15 @@ impl<'a> Walk<'a> {
             Stmt::Savepoint(name) => {
                 if reply.is_some_and(|r| r.error().is_none()) {
                     let before = self.statements;
-                    self.txs[tx].savepoints.push((name.clone(), before));
+                    let session = self.txs[tx].session.clone();
+                    self.savepoints.entry(session).or_default().push((name.clone(), before));
                 }
                 Ok(())
             }
             Stmt::Release(name) => {
                 if reply.is_some_and(|r| r.error().is_none()) {
-                    let points = &mut self.txs[tx].savepoints;
+                    let session = self.txs[tx].session.clone();
+                    let points = self.savepoints.entry(session).or_default();
                     let place = points.iter().rposition(|(n, _)| n == name);
                     points.truncate(place.unwrap_or(points.len()));
                 }
@@ -69,7 +74,7 @@ impl<'a> Walk<'a> {
             Stmt::Prepare { name, statement } => {
                 let session = self.subject.history.steps[step].session.as_str();
                 self.prepared.insert((session, name.as_str()), statement);
-                self.snapshot(tx, step);
+                self.kept_snapshot(tx, step);
                 Ok(())
             }
             Stmt::Execute(name) => {
@@ -119,7 +124,7 @@ impl<'a> Walk<'a> {
     }
 
     fn roll_back_to(&mut self, tx: TxId, step: usize, name: &str) {
-        let points = &mut self.txs[tx].savepoints;
+        let points = self.savepoints.entry(self.txs[tx].session.clone()).or_default();
         let Some(place) = points.iter().rposition(|(n, _)| n == name) else { return };
         points.truncate(place + 1);
         let before = points[place].1;
@@ -130,15 +135,66 @@ impl<'a> Walk<'a> {
     }
 
     async fn read(&mut self, tx: TxId, step: usize, select: &Select) -> Result<(), Stop> {
-        let snapshot = self.snapshot(tx, step);
-        let view = self.view(tx, snapshot);
+        if self.conduct(tx).reads_lock && !self.txs[tx].autocommit {
+            return self.locking_query(tx, step, select).await;
+        }
+        let names = select.sources();
+        let had_snapshot = self.txs[tx].snapshot;
+        let mut view = View::new();
+        for (table, of) in self.subject.reading.schema.tables.iter().enumerate() {
+            let read = names.contains(&of.name.as_str());
+            view.push(if read { self.plain_view_of(table, tx, step)? } else { Vec::new() });
+        }
         let sql = self.tables.select(select, &view);
         let rows = match self.evaluate(sql, Some(step)).await {
             Ok(rows) => rows,
             Err(stop) => return self.or_refused_alike(tx, step, Err(stop)),
         };
+        let rows = self.or_materialised(step, select, &view, rows).await?;
+        // A query that the optimizer answers without a look makes no view.
+        let first_read = self.conduct(tx).snapshot == SnapshotAt::FirstRead;
+        if first_read && had_snapshot.is_none() && is_trivial(&rows) && self.choices.choose(2) == 1
+        {
+            self.txs[tx].snapshot = None;
+        }
         self.use_rule(step, self.conduct(tx).rules.read);
         self.conclude(tx, step, Expected::Rows(rows), Trouble::default(), None)
+    }
+
+    /// A query over derived tables goes other ways through an optimizer than
+    /// one over tables. If it does not give what was seen, it is asked once
+    /// more, over tables.
+    async fn or_materialised(
+        &mut self,
+        step: usize,
+        select: &Select,
+        view: &View,
+        rows: Vec<Row>,
+    ) -> Result<Vec<Row>, Stop> {
+        let seen = self.subject.reply(step).and_then(What::rows);
+        if seen.is_none_or(|seen| same_multiset(seen, &rows)) {
+            return Ok(rows);
+        }
+        let sql = self.tables.select_materialised(select, view);
+        self.evaluate(sql, Some(step)).await
+    }
+
+    /// A query that locks all it reads, whatever it makes of it.
+    async fn locking_query(&mut self, tx: TxId, step: usize, select: &Select) -> Result<(), Stop> {
+        let rules = self.conduct(tx).rules;
+        let all: Vec<usize> = (0..self.store.tables.len()).collect();
+        let view = self.current_view(tx, step, &all, Scan::Waits)?;
+        let sql = self.tables.select(select, &view);
+        let rows = match self.evaluate(sql, Some(step)).await {
+            Ok(rows) => rows,
+            Err(stop) => return self.or_refused_alike(tx, step, Err(stop)),
+        };
+        // Whether it had to wait depends on the index that it read.
+        let mut trouble = Trouble::default();
+        self.may_meet_changes(tx, &mut trouble);
+        let rows = self.or_materialised(step, select, &view, rows).await?;
+        self.use_rule(step, rules.read);
+        self.conclude(tx, step, Expected::Rows(rows), trouble, None)
     }
 
     /// A locking read: as a write, each row is waited for, and looked at again
@@ -157,27 +213,47 @@ impl<'a> Walk<'a> {
         }
         let rules = self.conduct(tx).rules;
         let changed = self.conduct(tx).changed;
-        let snapshot = self.snapshot(tx, step);
-        let view = self.view(tx, snapshot);
+        let is_current = changed == Changed::Current;
+        let view = if is_current {
+            let all: Vec<usize> = (0..self.store.tables.len()).collect();
+            self.current_view(tx, step, &all, Scan::Waits)?
+        } else {
+            let snapshot = self.kept_snapshot(tx, step);
+            self.view(tx, snapshot)
+        };
         let mut trouble = Trouble::default();
-        if self.txs[tx].read_only {
+        self.may_meet_changes(tx, &mut trouble);
+        if self.txs[tx].read_only && is_current {
+            trouble.may(ErrorClass::ReadOnly, rules.write);
+        } else if self.txs[tx].read_only {
             trouble.must(ErrorClass::ReadOnly, rules.write, "its transaction is read only");
         }
         let sources = self.sources(select, step)?;
+        let twice = sources.iter().enumerate().any(|(n, t)| sources[..n].contains(t));
+        if is_current && twice && !self.serial && self.subject.history.outcome(step).waited {
+            let why = "a table that is read twice while others commit is not modelled";
+            return Err(Stop::not_modelled(step, why));
+        }
         let strength = match locking.strength {
             LockStrength::Update => Strength::Update,
             LockStrength::NoKeyUpdate => Strength::NoKeyUpdate,
             LockStrength::Share => Strength::Share,
             LockStrength::KeyShare => Strength::KeyShare,
         };
-        let sql = self.tables.select_with_sources(select, &view);
+        let inner = self.inner_view(tx, step, select, &view)?;
+        let views = Views { outer: &view, inner: &inner };
+        let sql = self.tables.select_with_sources(select, views);
         let found = self.evaluate(sql, Some(step)).await?;
         let mut rows: Vec<Row> = Vec::new();
-        let unclear = self.may_be_taken(&sources, tx);
+        // Whatever others scanned may be locked, not only what they found.
+        let unclear = self.may_be_taken(&sources, tx) || is_current && self.others_open(tx);
         if unclear && locking.patience == LockPatience::NoWait {
             trouble.may(ErrorClass::LockTimeout, rules.held_row);
         }
-        let seen = self.subject.reply(step).and_then(What::rows).unwrap_or_default();
+        // Which rows were skipped is up to what others scanned: those that were
+        // seen must be among those that were there.
+        let open_to_skip = unclear && locking.patience == LockPatience::SkipLocked;
+        let mut unseen = self.subject.reply(step).and_then(What::rows).unwrap_or_default().to_vec();
         for mut cells in found {
             let row = cells.split_off(sources.len());
             let versions: Vec<VersionId> = cells.iter().filter_map(whole).collect();
@@ -186,9 +262,7 @@ impl<'a> Walk<'a> {
             let Some(places) = places.into_iter().collect::<Option<Vec<Place>>>() else {
                 return Err(Stop::not_modelled(step, "a row of no known version"));
             };
-            let skips = locking.patience == LockPatience::SkipLocked;
-            let was_seen = |s: &Row| compare_rows(s, &row) == Ordering::Equal;
-            if skips && unclear && !seen.iter().any(was_seen) {
+            if open_to_skip && !take_one(&mut unseen, &row) {
                 continue;
             }
             let holder = places.iter().find_map(|p| self.holder(*p, tx, strength));
@@ -199,6 +273,8 @@ impl<'a> Walk<'a> {
                         let why = format!("{} holds a row", self.txs[holder].session);
                         trouble.must(ErrorClass::LockTimeout, rules.held_row, why);
                     }
+                    LockPatience::Wait | LockPatience::Seconds(_)
+                        if is_current && strength != Strength::Update => {}
                     LockPatience::Wait | LockPatience::Seconds(_) => {
                         let why = format!("{} holds a row that it locks", self.txs[holder].session);
                         trouble.held(rules.held_row, why);
@@ -212,6 +288,9 @@ impl<'a> Walk<'a> {
             let same = newest.iter().zip(&versions).all(|(n, v)| *n == Some(*v));
             if same {
                 rows.push(row);
+            } else if is_current {
+                let why = "it returns a version that was not the newest".into();
+                return Err(Stop::Outside { step: Some(step), rule: rules.changed_row, why });
             } else if changed == Changed::Abort {
                 let why = "a row that it locks was changed after its snapshot";
                 trouble.must(ErrorClass::Serialization, rules.changed_row, why);
@@ -229,16 +308,46 @@ impl<'a> Walk<'a> {
                 for (table, id) in sources.iter().zip(&newest) {
                     narrow[*table] = vec![*id];
                 }
-                let sql = self.tables.select_with_sources(select, &narrow);
+                let views = Views { outer: &narrow, inner: &inner };
+                let sql = self.tables.select_with_sources(select, views);
                 let again = self.evaluate(sql, Some(step)).await?;
                 rows.extend(again.into_iter().map(|mut cells| cells.split_off(sources.len())));
             }
             for place in places {
-                self.lock(place, tx, strength);
+                self.not_in_snapshot(place, tx, &mut trouble);
+                // A shared lock may be on an index alone, where it is in nobody's way.
+                if !is_current || strength == Strength::Update {
+                    self.lock(place, tx, strength);
+                }
             }
         }
         self.use_rule(step, rules.write);
         self.conclude(tx, step, Expected::Rows(rows), trouble, None)
+    }
+
+    /// What the queries inside of a locking read see: where writes look at
+    /// what is current, only the statement itself does, unless all reads lock.
+    fn inner_view(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        select: &Select,
+        outer: &View,
+    ) -> Result<View, Stop> {
+        let conduct = self.conduct(tx);
+        let all_lock = conduct.reads_lock && !self.txs[tx].autocommit;
+        if conduct.changed != Changed::Current || all_lock {
+            return Ok(outer.clone());
+        }
+        let mut below: Vec<&str> = Vec::new();
+        select.own_expressions().for_each(|e| below.extend(sources_below(e)));
+        let mut view = outer.clone();
+        for (table, of) in self.subject.reading.schema.tables.iter().enumerate() {
+            if below.contains(&of.name.as_str()) {
+                view[table] = self.plain_view_of(table, tx, step)?;
+            }
+        }
+        Ok(view)
     }
 
     /// The tables of a plain query, each of them once.
@@ -307,4 +416,16 @@ fn beyond(statement: &Stmt) -> Option<&'static str> {
         },
         _ => None,
     }
+}
+
+/// No rows, or one that counts none: what an optimizer may answer by itself.
+fn is_trivial(rows: &[Row]) -> bool {
+    let nothing = |v: &Value| matches!(v, Value::Null | Value::Int(0));
+    rows.is_empty() || rows.len() == 1 && rows[0].iter().all(nothing)
+}
+
+/// Takes one row like this away; false when there is none.
+fn take_one(rows: &mut Vec<Row>, like: &Row) -> bool {
+    let place = rows.iter().position(|row| compare_rows(row, like) == Ordering::Equal);
+    place.map(|place| rows.swap_remove(place)).is_some()
 }

@@ -29,6 +29,8 @@ pub struct Version {
     /// holds; none when it is unknown.
     pub conditions: Rc<Vec<Option<bool>>>,
     pub by: TxId,
+    /// When it was written.
+    pub at: usize,
     /// The statement that wrote it, counted over the whole run.
     pub statement: usize,
     /// The row is deleted; what it was is kept.
@@ -64,10 +66,10 @@ impl Store {
         self.tables[place.table][place.chain].versions.push(version);
     }
 
-    pub fn delete(&mut self, place: Place, by: TxId, statement: usize) {
+    pub fn delete(&mut self, place: Place, by: TxId, statement: usize, at: usize) {
         let chain = &mut self.tables[place.table][place.chain];
         let Some(last) = chain.versions.last() else { return };
-        let tomb = Version { by, statement, dead: true, ..last.clone() };
+        let tomb = Version { by, statement, at, dead: true, ..last.clone() };
         chain.versions.push(tomb);
     }
 

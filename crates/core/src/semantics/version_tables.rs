@@ -20,6 +20,7 @@ use crate::value::Row;
 
 /// Names that no table and no column of a case bears.
 pub const PREFIX: &str = "isolde_v_";
+const ROWS_PREFIX: &str = "isolde_w_";
 const ID: &str = "isolde_iv";
 const SOURCE: &str = "isolde_src";
 const MADE: &str = "isolde_made";
@@ -65,6 +66,16 @@ pub struct VersionTables<'a> {
 /// The versions of each table that a statement reads.
 pub type View = Vec<Vec<VersionId>>;
 
+/// What a statement reads, and what the queries inside of it read.
+#[derive(Clone, Copy)]
+pub struct Views<'v> {
+    pub outer: &'v View,
+    pub inner: &'v View,
+}
+
+/// Marks a table as one of the statement itself, not of a query inside.
+const OUTER: char = '\u{2}';
+
 /// A key of a table: its columns, and which condition of the table says that
 /// a row takes part in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +116,11 @@ pub fn keys(table: &Table) -> Vec<Key> {
 }
 
 impl VersionTables<'_> {
+    /// The table that holds one view of a table.
+    fn rows_name(table: &Table) -> String {
+        format!("{ROWS_PREFIX}{}", table.name)
+    }
+
     fn name(table: &Table) -> String {
         format!("{PREFIX}{}", table.name)
     }
@@ -125,6 +141,15 @@ impl VersionTables<'_> {
             let columns = listed(&table.columns, |c| {
                 renderer.column(&Column { not_null: false, numbered: None, ..c.clone() })
             });
+            let plain = listed(&table.columns, |c| {
+                renderer.column(&Column {
+                    not_null: false,
+                    numbered: None,
+                    generated: None,
+                    ..c.clone()
+                })
+            });
+            sql.push(format!("create table {} ({plain})", VersionTables::rows_name(table)));
             let name = VersionTables::name(table);
             sql.push(format!(
                 "create table {name} ({ID} {id}, {SOURCE} bigint, {MADE} int, {columns})"
@@ -200,35 +225,62 @@ impl VersionTables<'_> {
         format!("select {id}{columns} from {} where {ID} in ({ids})", VersionTables::name(table))
     }
 
-    /// What stands for each table in a query over the view; the named ones
-    /// have their versions' numbers in it.
-    fn instead(&self, name: &str, view: &View, with_id: &[&str]) -> Option<String> {
+    /// What stands for each table in a query over the views; those of the
+    /// statement itself have their versions' numbers in it.
+    fn instead(&self, name: &str, views: Views<'_>) -> Option<String> {
+        let outer = name.strip_prefix(OUTER);
+        let (name, view) = outer.map_or((name, views.inner), |name| (name, views.outer));
         let place = self.schema.tables.iter().position(|t| t.name == name)?;
         let table = &self.schema.tables[place];
-        Some(self.versions(table, &view[place], with_id.contains(&name)))
+        Some(format!("({})", self.versions(table, &view[place], outer.is_some())))
     }
 
     pub fn select(&self, select: &Select, view: &View) -> Vec<String> {
-        let substitute: Substitute = &|name| self.instead(name, view, &[]);
+        let views = Views { outer: view, inner: view };
+        let substitute: Substitute = &|name| self.instead(name, views);
         let plain = Select { locking: None, ..select.clone() };
         vec![Renderer::reading(self.dialect, substitute).select(&plain)]
     }
 
+    /// The same query over tables that hold the view.
+    pub fn select_materialised(&self, select: &Select, view: &View) -> Vec<String> {
+        let mut sql = Vec::new();
+        let names = select.sources();
+        for (place, table) in self.schema.tables.iter().enumerate() {
+            if !names.contains(&table.name.as_str()) {
+                continue;
+            }
+            let rows = VersionTables::rows_name(table);
+            let columns = listed(&table.columns, |c| c.name.clone());
+            sql.push(format!("delete from {rows}"));
+            let versions = self.versions(table, &view[place], false);
+            sql.push(format!("insert into {rows} ({columns}) {versions}"));
+        }
+        let substitute: Substitute = &|name| {
+            let table = self.schema.table(name)?;
+            Some(VersionTables::rows_name(table))
+        };
+        let plain = Select { locking: None, ..select.clone() };
+        sql.push(Renderer::reading(self.dialect, substitute).select(&plain));
+        sql
+    }
+
     /// A query whose rows begin with the numbers of the versions that they
     /// were made of, one for each source.
-    pub fn select_with_sources(&self, select: &Select, view: &View) -> Vec<String> {
-        let tables: Vec<&str> = select.from_and_joined().filter_map(Source::table).collect();
-        let substitute: Substitute = &|name| self.instead(name, view, &tables);
+    pub fn select_with_sources(&self, select: &Select, views: Views<'_>) -> Vec<String> {
+        let substitute: Substitute = &|name| self.instead(name, views);
         let names = select.from_and_joined().filter_map(Source::visible_name);
         let mut items: Vec<SelectItem> = names.map(|name| version_of(name).into()).collect();
         items.extend(select.items.iter().cloned());
         let order = Order::None;
-        let plain = Select { locking: None, items, order, ..select.clone() };
+        let mut plain = Select { locking: None, items, order, ..select.clone() };
+        let joined = plain.joins.iter_mut().map(|j| &mut j.source);
+        plain.from.iter_mut().chain(joined).for_each(mark_outer);
         vec![Renderer::reading(self.dialect, substitute).select(&plain)]
     }
 
     /// The versions that an UPDATE makes of those that it finds.
-    pub fn update(&self, search: Search<'_>, sets: Sets<'_>, view: &View) -> Vec<String> {
+    pub fn update(&self, search: Search<'_>, sets: Sets<'_>, views: Views<'_>) -> Vec<String> {
         let of = self.schema.table(search.table).expect("a table of the schema");
         let written: Vec<&str> = of.writable().map(|c| c.name.as_str()).collect();
         let mut items = vec![made_mark(), version_of(search.name())];
@@ -236,29 +288,29 @@ impl VersionTables<'_> {
             Some((_, value)) => value.clone(),
             None => qualified(search.name(), column),
         }));
-        let select = self.targets(search, items, view);
+        let select = self.targets(search, items, views);
         self.make(of, &written, &select)
     }
 
     /// The versions that a write finds in the view.
-    pub fn found(&self, search: Search<'_>, view: &View) -> Vec<String> {
-        vec![self.targets(search, vec![version_of(search.name())], view)]
+    pub fn found(&self, search: Search<'_>, views: Views<'_>) -> Vec<String> {
+        vec![self.targets(search, vec![version_of(search.name())], views)]
     }
 
     /// The same with the partner's version in a join.
-    pub fn found_pairs(&self, search: Search<'_>, view: &View) -> Vec<String> {
+    pub fn found_pairs(&self, search: Search<'_>, views: Views<'_>) -> Vec<String> {
         let partner = search.join.map(|j| version_of(j.alias.as_deref().unwrap_or(&j.table)));
         let items = std::iter::once(version_of(search.name())).chain(partner).collect();
-        vec![self.targets(search, items, view)]
+        vec![self.targets(search, items, views)]
     }
 
-    fn targets(&self, search: Search<'_>, items: Vec<Expr>, view: &View) -> String {
-        let mut with_id = vec![search.table];
-        with_id.extend(search.join.map(|j| j.table.as_str()));
-        let substitute: Substitute = &|name| self.instead(name, view, &with_id);
-        let source = |table: &str, alias: Option<&str>| Source::Table {
-            name: table.into(),
-            alias: alias.map(str::to_string),
+    fn targets(&self, search: Search<'_>, items: Vec<Expr>, views: Views<'_>) -> String {
+        let substitute: Substitute = &|name| self.instead(name, views);
+        let source = |table: &str, alias: Option<&str>| {
+            let alias = alias.map(str::to_string);
+            let mut source = Source::Table { name: table.into(), alias };
+            mark_outer(&mut source);
+            source
         };
         let join = |j: &TableJoin| Join {
             kind: if j.on.is_some() { JoinKind::Inner } else { JoinKind::Cross },
@@ -278,7 +330,8 @@ impl VersionTables<'_> {
     /// The rows that an INSERT brings, as versions, in its order.
     pub fn incoming(&self, insert: &Insert, view: &View) -> Vec<String> {
         let table = self.schema.table(&insert.table).expect("a table of the schema");
-        let substitute: Substitute = &|name| self.instead(name, view, &[]);
+        let views = Views { outer: view, inner: view };
+        let substitute: Substitute = &|name| self.instead(name, views);
         let renderer = Renderer::reading(self.dialect, substitute);
         let columns: Vec<&str> = match (&insert.source, insert.columns.is_empty()) {
             (InsertSource::Values(_) | InsertSource::Select(_), true) => {
@@ -366,6 +419,14 @@ pub enum Parent {
 }
 
 const EXCLUDED: &str = "isolde_excluded";
+
+/// The table is one of the statement itself; it keeps its name for its columns.
+fn mark_outer(source: &mut Source) {
+    if let Source::Table { name, alias } = source {
+        alias.get_or_insert_with(|| name.clone());
+        name.insert(0, OUTER);
+    }
+}
 
 fn version_of(name: &str) -> Expr {
     qualified(name, ID)

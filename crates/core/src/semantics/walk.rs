@@ -23,8 +23,6 @@ pub struct Tx {
     pub began: usize,
     pub end: End,
     pub snapshot: Option<usize>,
-    /// Savepoints with the last statement before each.
-    pub savepoints: Vec<(String, usize)>,
     /// It has tried to write.
     pub writer: bool,
     /// Only a rollback is left to it.
@@ -88,6 +86,9 @@ pub struct Walk<'a> {
     pub locks: Vec<Lock>,
     /// The transaction that each session is in.
     pub current: BTreeMap<&'a str, TxId>,
+    /// Savepoints of each session, with the last statement before each: MySQL
+    /// takes one before its transaction has begun.
+    pub savepoints: BTreeMap<String, Vec<(String, usize)>>,
     pub prepared: BTreeMap<(&'a str, &'a str), &'a Stmt>,
     /// How far the walk is.
     pub now: usize,
@@ -118,7 +119,6 @@ impl<'a> Walk<'a> {
             began: 0,
             end: End::Committed(0),
             snapshot: None,
-            savepoints: Vec::new(),
             writer: false,
             failed: false,
             read_only: false,
@@ -139,6 +139,7 @@ impl<'a> Walk<'a> {
             txs: vec![first],
             locks: Vec::new(),
             current: BTreeMap::new(),
+            savepoints: BTreeMap::new(),
             prepared: BTreeMap::new(),
             now: 1,
             started: BTreeMap::new(),
@@ -263,7 +264,6 @@ impl<'a> Walk<'a> {
             began: self.now,
             end: End::Open,
             snapshot: None,
-            savepoints: Vec::new(),
             writer: false,
             failed: false,
             read_only: form == BeginForm::ReadOnly,
@@ -287,6 +287,9 @@ impl<'a> Walk<'a> {
             self.store.roll_back(tx, None);
         }
         self.locks.retain(|l| l.by != tx);
+        if !self.txs[tx].autocommit {
+            self.savepoints.remove(&self.txs[tx].session);
+        }
         self.current.retain(|_, t| *t != tx);
     }
 
@@ -321,18 +324,25 @@ impl<'a> Walk<'a> {
     }
 
     /// What the statement sees is what was committed before this moment.
-    pub fn snapshot(&mut self, tx: TxId, step: usize) -> usize {
+    /// None where a read sees whatever is newest.
+    pub fn snapshot(&mut self, tx: TxId, step: usize) -> Option<usize> {
         let started = self.started.get(&step).copied().unwrap_or(self.now);
         let snapshot = self.conduct(tx).snapshot;
         let state = &mut self.txs[tx];
-        if state.autocommit {
-            return started;
-        }
         match snapshot {
-            SnapshotAt::Statement => started,
-            SnapshotAt::FirstStatement => *state.snapshot.get_or_insert(started),
-            SnapshotAt::Begin => state.began,
+            SnapshotAt::Dirty => None,
+            _ if state.autocommit => Some(started),
+            SnapshotAt::Statement => Some(started),
+            SnapshotAt::FirstStatement | SnapshotAt::FirstRead => {
+                Some(*state.snapshot.get_or_insert(started))
+            }
+            SnapshotAt::Begin => Some(state.began),
         }
+    }
+
+    /// The same for a statement that keeps to a snapshot.
+    pub fn kept_snapshot(&mut self, tx: TxId, step: usize) -> usize {
+        self.snapshot(tx, step).unwrap_or(self.now)
     }
 
     pub fn is_open(&self, tx: TxId) -> bool {
@@ -398,6 +408,7 @@ impl<'a> Walk<'a> {
             row: Rc::new(fresh.row),
             conditions: Rc::new(fresh.conditions),
             by,
+            at: self.now,
             statement: self.statements,
             dead: false,
         }

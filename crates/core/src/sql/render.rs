@@ -23,8 +23,8 @@ impl<'a> Renderer<'a> {
         Renderer { dialect, substitute: None }
     }
 
-    /// Queries read a derived table in the place of each table that
-    /// `substitute` knows, under the same name.
+    /// Queries read another table or a derived one in the place of each table
+    /// that `substitute` knows, under the same name.
     pub fn reading(dialect: &'a Dialect, substitute: Substitute<'a>) -> Renderer<'a> {
         Renderer { dialect, substitute: Some(substitute) }
     }

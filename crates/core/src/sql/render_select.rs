@@ -114,8 +114,8 @@ impl Renderer<'_> {
     pub fn source(&self, source: &Source) -> String {
         match source {
             Source::Table { name, alias } => match self.instead_of(name) {
-                Some(query) => {
-                    format!("({query}) as {}", self.name(alias.as_deref().unwrap_or(name)))
+                Some(instead) => {
+                    format!("{instead} as {}", self.name(alias.as_deref().unwrap_or(name)))
                 }
                 None => self.table(name, alias.as_deref()),
             },

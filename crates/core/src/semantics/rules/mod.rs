@@ -6,11 +6,13 @@
 //! the mode it runs in chose it. A new engine is a file here and a line in
 //! [`conduct`].
 
+pub mod innodb;
 pub mod postgres;
 pub mod sqlite;
 
 use crate::Level;
 use crate::generate::BeginForm;
+use crate::history::TargetInfo;
 
 /// One thing that an engine does by design.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,6 +55,10 @@ pub enum SnapshotAt {
     /// With the first statement after BEGIN.
     FirstStatement,
     Begin,
+    /// With the first statement that only reads.
+    FirstRead,
+    /// There is none: reads see the newest versions, committed or not.
+    Dirty,
 }
 
 /// What becomes of a statement whose target was changed after its snapshot.
@@ -62,6 +68,8 @@ pub enum Changed {
     Recheck,
     /// The transaction fails.
     Abort,
+    /// Writes do not look at the snapshot, but at what is committed now.
+    Current,
 }
 
 /// What keeps writers apart.
@@ -85,6 +93,18 @@ pub struct Conduct {
     pub retries: bool,
     /// An error leaves the transaction open for nothing but a rollback.
     pub poisons: bool,
+    /// An UPDATE looks at the last committed version of a locked row first.
+    pub semi_consistent: bool,
+    /// Plain reads inside of a transaction lock.
+    pub reads_lock: bool,
+    /// The SELECT inside of an INSERT or UPDATE takes no locks.
+    pub consistent_reads_in_writes: bool,
+    /// Current reads fail on rows that the snapshot does not show.
+    pub snapshot_writes: bool,
+    /// Current reads that waited for a change may fail, whatever the level.
+    pub waits_may_abort: bool,
+    /// Changes that leave the key alone do not conflict with foreign keys.
+    pub key_locks: bool,
     pub rules: &'static Used,
 }
 
@@ -108,14 +128,12 @@ pub struct Used {
 }
 
 /// What a transaction of this engine does at this level; none without rules.
-pub fn conduct(engine: &str, version: &str, level: Level, form: BeginForm) -> Option<Conduct> {
-    let plain = engine.split('+').next().unwrap_or(engine);
+pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct> {
+    let plain = on.engine.split('+').next().unwrap_or(&on.engine);
     match plain {
         "postgres" => Some(postgres::conduct(level)),
-        "sqlite" => sqlite::conduct(engine, level, form),
-        _ => {
-            let _ = version;
-            None
-        }
+        "sqlite" => sqlite::conduct(&on.engine, level, form),
+        "mysql" | "mariadb" => Some(innodb::conduct(on, level, form)),
+        _ => None,
     }
 }

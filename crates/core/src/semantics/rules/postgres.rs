@@ -169,6 +169,12 @@ pub fn conduct(level: Level) -> Conduct {
         may_abort: (level == Level::Serializable).then_some(&P9),
         retries: false,
         poisons: true,
+        semi_consistent: false,
+        reads_lock: false,
+        consistent_reads_in_writes: false,
+        snapshot_writes: false,
+        waits_may_abort: false,
+        key_locks: true,
         rules: if weak { &READ_COMMITTED } else { &REPEATABLE_READ },
     }
 }

@@ -125,6 +125,12 @@ pub fn conduct(engine: &str, level: Level, form: BeginForm) -> Option<Conduct> {
         may_abort: None,
         retries: true,
         poisons: false,
+        semi_consistent: false,
+        reads_lock: false,
+        consistent_reads_in_writes: false,
+        snapshot_writes: false,
+        waits_may_abort: false,
+        key_locks: false,
         rules: if engine.ends_with("+wal") { &WRITE_AHEAD_LOG } else { &ROLLBACK_JOURNAL },
     })
 }
