@@ -221,6 +221,11 @@ pub trait Engine: Send {
         self.batch(create)
     }
 
+    /// Whether those tables stand alone, where the tables of cases are not.
+    fn evaluates_apart(&self) -> bool {
+        false
+    }
+
     /// One statement on those tables.
     fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
         self.control(sql)

@@ -207,6 +207,10 @@ impl Engine for Scripted {
         }
     }
 
+    fn evaluates_apart(&self) -> bool {
+        self.inner.evaluates_apart()
+    }
+
     fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
         match self.shared.call(&Call::Control(sql.into()))? {
             Some(Act::Answer(outcome)) => Ok(outcome),

@@ -103,7 +103,8 @@ pub fn again(executor: &mut Executor, case: &Case, seen: &Seen) -> Result<Again,
     executor.runner.check_levels(case, None)?;
     let info = executor.runner.engine.info().clone();
     let case = &case.clone().read_as(Family::of(&info.engine));
-    let fixture = Fixture::of_case(case, &info.engine, &info.version);
+    let default_level = executor.runner.engine.profile().default_level;
+    let fixture = Fixture::of_case(case, &info, default_level);
     let most = seen.finding.rate.trials_to_be_sure();
     let mut runs = 1;
     let mut checked = check_any(executor, &fixture, case, &seen.oracles)?;

@@ -1,6 +1,7 @@
 //! What was observed, against what the rules allow.
 
 use super::Stop;
+use super::finals::plain_query;
 use super::rules::{Locks, Rule};
 use super::store::{Chain, Store, TxId, Version};
 use super::walk::{End, Walk};
@@ -227,8 +228,7 @@ impl Walk<'_> {
         let subject = self.subject;
         let finals = &subject.history.final_state;
         for (place, table) in subject.reading.schema.tables.iter().enumerate() {
-            let columns: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();
-            let query = format!("select {} from {}", columns.join(", "), table.name);
+            let query = plain_query(table);
             let Some(seen) = finals.iter().find(|f| f.query == query) else { continue };
             let rows: Vec<Row> = self
                 .store
@@ -263,7 +263,7 @@ fn is_of_rules(class: ErrorClass) -> bool {
 }
 
 /// Two lists of rows, by what only one of them has.
-fn compared(seen: &[Row], predicted: &[Row]) -> String {
+pub fn compared(seen: &[Row], predicted: &[Row]) -> String {
     let (more, less) = (rows_without(seen, predicted), rows_without(predicted, seen));
     let text = |rows: &[Row]| {
         let cells = |row: &Row| {

@@ -25,8 +25,11 @@ mod choice;
 mod conclude;
 mod constraints;
 mod current;
+mod finals;
 mod foreign;
 mod memory;
+mod opaque;
+mod reading;
 pub mod rules;
 mod serial;
 mod statement;
@@ -36,56 +39,15 @@ mod walk;
 mod write;
 
 use crate::Level;
-use crate::generate::{BeginForm, End, Item, Plan, Start};
+use crate::generate::BeginForm;
 use crate::history::{DbError, History, What};
 use crate::inquiry::Desk;
-use crate::sql::{Dialect, Schema, Stmt};
 use choice::Choices;
 use memory::Memory;
+pub use reading::{Operation, Reading};
 use rules::{Conduct, Rule};
 pub use serial::{SerialOrder, serial_order};
 use walk::Walk;
-
-/// What a step does, as far as the prediction understands it.
-#[derive(Clone, Debug)]
-pub enum Operation {
-    Begin(BeginForm),
-    AutocommitOff,
-    Commit,
-    Rollback,
-    Statement(Box<Stmt>),
-    Opaque(String),
-}
-
-/// A case as far as it is understood: its tables and what each step does.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    pub schema: Schema,
-    pub dialect: Dialect,
-    pub operations: Vec<Operation>,
-    /// The level of the transaction that each step would begin.
-    pub levels: Vec<Level>,
-}
-
-impl Reading {
-    pub fn of_plan(plan: &Plan) -> Reading {
-        let operation = |item: Item| match item {
-            Item::Start(Start::Explicit(form)) => Operation::Begin(form),
-            Item::Start(_) => Operation::AutocommitOff,
-            Item::Statement(statement) => Operation::Statement(Box::new(statement.clone())),
-            Item::End(End::Rollback) => Operation::Rollback,
-            Item::End(_) => Operation::Commit,
-        };
-        let level = |tx: usize| plan.transactions[tx].level.or(plan.level);
-        let steps = plan.steps();
-        Reading {
-            schema: plan.schema.clone(),
-            dialect: plan.dialect,
-            levels: steps.iter().filter_map(|(tx, _)| level(*tx)).collect(),
-            operations: steps.into_iter().map(|(_, item)| operation(item)).collect(),
-        }
-    }
-}
 
 /// A run of it.
 pub struct Subject<'a> {

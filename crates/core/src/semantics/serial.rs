@@ -80,6 +80,7 @@ impl<'a> Walk<'a> {
         }
         self.now += 1;
         self.final_rows()?;
+        self.final_queries().await?;
         Ok(order)
     }
 

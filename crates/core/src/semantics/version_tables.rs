@@ -117,12 +117,17 @@ pub fn keys(table: &Table) -> Vec<Key> {
 
 impl VersionTables<'_> {
     /// The table that holds one view of a table.
-    fn rows_name(table: &Table) -> String {
-        format!("{ROWS_PREFIX}{}", table.name)
+    fn rows_name(&self, table: &Table) -> String {
+        self.quoted(&format!("{ROWS_PREFIX}{}", table.name))
     }
 
-    fn name(table: &Table) -> String {
-        format!("{PREFIX}{}", table.name)
+    fn name(&self, table: &Table) -> String {
+        self.quoted(&format!("{PREFIX}{}", table.name))
+    }
+
+    /// A name of the case, as the engine takes it.
+    fn quoted(&self, name: &str) -> String {
+        Renderer::new(self.dialect).name(name).into_owned()
     }
 
     pub fn create_sql(&self) -> Vec<String> {
@@ -149,8 +154,8 @@ impl VersionTables<'_> {
                     ..c.clone()
                 })
             });
-            sql.push(format!("create table {} ({plain})", VersionTables::rows_name(table)));
-            let name = VersionTables::name(table);
+            sql.push(format!("create table {} ({plain})", self.rows_name(table)));
+            let name = self.name(table);
             sql.push(format!(
                 "create table {name} ({ID} {id}, {SOURCE} bigint, {MADE} int, {columns})"
             ));
@@ -163,7 +168,7 @@ impl VersionTables<'_> {
         let renderer = Renderer::new(self.dialect);
         let mut sql = Vec::new();
         for (table, rows) in self.schema.tables.iter().zip(rows) {
-            sql.push(format!("delete from {}", VersionTables::name(table)));
+            sql.push(format!("delete from {}", self.name(table)));
             if rows.is_empty() {
                 continue;
             }
@@ -175,9 +180,25 @@ impl VersionTables<'_> {
             };
             sql.push(format!(
                 "insert into {} ({MADE}, {SOURCE}, {}) values {}",
-                VersionTables::name(table),
-                listed(&written, |c| table.columns[*c].name.clone()),
+                self.name(table),
+                listed(&written, |c| self.quoted(&table.columns[*c].name)),
                 listed(rows, row)
+            ));
+        }
+        sql
+    }
+
+    /// The same where the first rows stand in the tables themselves.
+    pub fn copy_sql(&self) -> Vec<String> {
+        let mut sql = Vec::new();
+        for table in &self.schema.tables {
+            let name = self.name(table);
+            let written: Vec<String> = table.writable().map(|c| self.quoted(&c.name)).collect();
+            let columns = written.join(", ");
+            sql.push(format!("delete from {name}"));
+            sql.push(format!(
+                "insert into {name} ({MADE}, {SOURCE}, {columns}) select 0, 0, {columns} from {}",
+                self.quoted(&table.name)
             ));
         }
         sql
@@ -187,7 +208,7 @@ impl VersionTables<'_> {
     fn read_back(&self, table: &Table) -> String {
         let renderer = Renderer::new(self.dialect);
         let mut items = vec![ID.to_string(), SOURCE.to_string()];
-        items.extend(table.columns.iter().map(|c| c.name.clone()));
+        items.extend(table.columns.iter().map(|c| self.quoted(&c.name)));
         for condition in conditions(table) {
             let condition = renderer.expr(condition);
             items.push(format!("case when {condition} then 1 when not ({condition}) then 0 end"));
@@ -197,14 +218,14 @@ impl VersionTables<'_> {
 
     pub fn first_versions(&self, table: usize) -> Vec<String> {
         let table = &self.schema.tables[table];
-        let (items, name) = (self.read_back(table), VersionTables::name(table));
+        let (items, name) = (self.read_back(table), self.name(table));
         vec![format!("select {items} from {name} where {MADE} = 0")]
     }
 
     /// Makes versions from the statement, and reads them back.
     fn make(&self, table: &Table, columns: &[&str], rest: &str) -> Vec<String> {
-        let (items, name) = (self.read_back(table), VersionTables::name(table));
-        let columns: String = columns.iter().map(|c| format!(", {c}")).collect();
+        let (items, name) = (self.read_back(table), self.name(table));
+        let columns: String = columns.iter().map(|c| format!(", {}", self.quoted(c))).collect();
         let insert = format!("insert into {name} ({MADE}, {SOURCE}{columns}) {rest}");
         match self.dialect.family {
             Family::Sqlite | Family::Postgres | Family::Duckdb | Family::Other => {
@@ -221,8 +242,8 @@ impl VersionTables<'_> {
     fn versions(&self, table: &Table, ids: &[VersionId], with_id: bool) -> String {
         let ids = if ids.is_empty() { "0".into() } else { listed(ids, |id| id.to_string()) };
         let id = if with_id { format!("{ID}, ") } else { String::new() };
-        let columns = listed(&table.columns, |c| c.name.clone());
-        format!("select {id}{columns} from {} where {ID} in ({ids})", VersionTables::name(table))
+        let columns = listed(&table.columns, |c| self.quoted(&c.name));
+        format!("select {id}{columns} from {} where {ID} in ({ids})", self.name(table))
     }
 
     /// What stands for each table in a query over the views; those of the
@@ -250,15 +271,15 @@ impl VersionTables<'_> {
             if !names.contains(&table.name.as_str()) {
                 continue;
             }
-            let rows = VersionTables::rows_name(table);
-            let columns = listed(&table.columns, |c| c.name.clone());
+            let rows = self.rows_name(table);
+            let columns = listed(&table.columns, |c| self.quoted(&c.name));
             sql.push(format!("delete from {rows}"));
             let versions = self.versions(table, &view[place], false);
             sql.push(format!("insert into {rows} ({columns}) {versions}"));
         }
         let substitute: Substitute = &|name| {
             let table = self.schema.table(name)?;
-            Some(VersionTables::rows_name(table))
+            Some(self.rows_name(table))
         };
         let plain = Select { locking: None, ..select.clone() };
         sql.push(Renderer::reading(self.dialect, substitute).select(&plain));
@@ -375,9 +396,10 @@ impl VersionTables<'_> {
         }));
         let renderer = Renderer::new(self.dialect);
         let select = format!(
-            "select {} from ({}) as {table} cross join ({}) as {EXCLUDED}",
+            "select {} from ({}) as {} cross join ({}) as {EXCLUDED}",
             listed(&items, |e| renderer.expr(e)),
             self.versions(of, &[existing], true),
+            self.quoted(table),
             self.versions(of, &[incoming], false)
         );
         self.make(of, &written, &select)
@@ -396,18 +418,20 @@ impl VersionTables<'_> {
         let value = match from {
             Parent::Null => "null".into(),
             Parent::Version { table: parent, id, column } => format!(
-                "(select {column} from {} where {ID} = {id})",
-                VersionTables::name(&self.schema.tables[*parent])
+                "(select {} from {} where {ID} = {id})",
+                self.quoted(column),
+                self.name(&self.schema.tables[*parent])
             ),
         };
         let cells: String = written
             .iter()
-            .map(|c| if *c == column { format!(", {value}") } else { format!(", {c}") })
+            .map(|c| match *c == column {
+                true => format!(", {value}"),
+                false => format!(", {}", self.quoted(c)),
+            })
             .collect();
-        let select = format!(
-            "select {MADE_MARK}, {ID}{cells} from {} where {ID} = {id}",
-            VersionTables::name(of)
-        );
+        let select =
+            format!("select {MADE_MARK}, {ID}{cells} from {} where {ID} = {id}", self.name(of));
         self.make(of, &written, &select)
     }
 }

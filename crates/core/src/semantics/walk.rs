@@ -159,7 +159,8 @@ impl<'a> Walk<'a> {
             self.now += 1;
             self.turn(turn).await?;
         }
-        self.final_rows()
+        self.final_rows()?;
+        self.final_queries().await
     }
 
     /// The rows that were there before.

@@ -87,6 +87,10 @@ impl Engine for Faulty {
         lock(&self.world.engine).make_version_tables(create)
     }
 
+    fn evaluates_apart(&self) -> bool {
+        lock(&self.world.engine).evaluates_apart()
+    }
+
     fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
         lock(&self.world.engine).evaluate(sql)
     }

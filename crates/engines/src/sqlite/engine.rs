@@ -154,6 +154,10 @@ impl Engine for Sqlite {
         Ok(Outcome::Done)
     }
 
+    fn evaluates_apart(&self) -> bool {
+        true
+    }
+
     fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
         match &mut self.memory {
             Some(memory) => run_to_end(memory, sql, LONGEST_STATEMENT),
