@@ -130,10 +130,6 @@ impl Trace {
         }
         ends
     }
-
-    pub fn sql(&self, operation: &Operation) -> &str {
-        &self.statements[operation.statement as usize]
-    }
 }
 
 /// Makes a trace: keeps each text once.

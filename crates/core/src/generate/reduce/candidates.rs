@@ -54,12 +54,11 @@ pub struct Candidates {
     tried: usize,
     /// A candidate has been handed out, and nobody has taken it.
     open: bool,
-    built: u64,
 }
 
 impl Candidates {
     pub fn of(plan: &Plan, pass: Pass) -> Candidates {
-        Candidates { left: plan.cuts(pass), tried: 0, open: false, built: 0 }
+        Candidates { left: plan.cuts(pass), tried: 0, open: false }
     }
 
     /// The next candidate, made from the best plan so far: the one before, if
@@ -70,7 +69,6 @@ impl Candidates {
             match best.cut(self.left.last()?, self.tried) {
                 Some(plan) => {
                     self.open = true;
-                    self.built += 1;
                     return Some(plan);
                 }
                 None => self.drop_cut(),
@@ -84,11 +82,6 @@ impl Candidates {
         if self.left.last().is_some_and(|cut| !cut.has_several_ways()) {
             self.drop_cut();
         }
-    }
-
-    /// How many plans have been built.
-    pub fn built(&self) -> u64 {
-        self.built
     }
 
     fn drop_cut(&mut self) {
@@ -175,4 +168,4 @@ impl Plan {
 
 #[cfg(test)]
 #[path = "tests.rs"]
-mod tests;
+pub(super) mod tests;

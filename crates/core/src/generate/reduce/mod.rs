@@ -19,6 +19,13 @@ use crate::sql::{Conflict, Expr, Stmt};
 use std::collections::BTreeSet;
 
 impl Plan {
+    /// What every smaller plan is made from.
+    fn copied(&self) -> Plan {
+        #[cfg(test)]
+        candidates::tests::COPIES.with(|copies| copies.set(copies.get() + 1));
+        self.clone()
+    }
+
     /// With all that depends on it, in other transactions, too.
     fn without_transaction(&self, start: OpId) -> Option<Plan> {
         let tx = self.transactions.iter().find(|tx| tx.start_id == start)?;
@@ -45,7 +52,7 @@ impl Plan {
     /// Transactions that have nothing left to do go, too.
     fn without_operations(&self, gone: BTreeSet<OpId>) -> Plan {
         let gone = self.with_dependents(gone);
-        let mut plan = self.clone();
+        let mut plan = self.copied();
         plan.transactions.iter_mut().for_each(|tx| tx.statements.retain(|p| !gone.contains(&p.id)));
         plan.transactions.retain(|tx| !tx.statements.is_empty());
         let left: BTreeSet<OpId> =
@@ -60,7 +67,7 @@ impl Plan {
 
     /// The same with another statement in this place.
     fn with_statement(&self, id: OpId, statement: Stmt) -> Plan {
-        let mut plan = self.clone();
+        let mut plan = self.copied();
         let mut all = plan.transactions.iter_mut().flat_map(|tx| &mut tx.statements);
         if let Some(planned) = all.find(|planned| planned.id == id) {
             planned.statement = statement;
@@ -80,7 +87,7 @@ impl Plan {
             edits.push(|tx| tx.level = None);
         }
         let edit = edits.into_iter().rev().nth(nth)?;
-        let mut plan = self.clone();
+        let mut plan = self.copied();
         edit(&mut plan.transactions[place]);
         Some(plan)
     }

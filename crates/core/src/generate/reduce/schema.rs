@@ -17,7 +17,7 @@ impl Plan {
                 }
             }
         }
-        let mut plan = self.clone();
+        let mut plan = self.copied();
         plan.rows[table].remove(row);
         Some(plan)
     }
@@ -29,7 +29,7 @@ impl Plan {
         if used || self.schema.tables.len() < 2 || self.schema.children(name).next().is_some() {
             return None;
         }
-        let mut plan = self.clone();
+        let mut plan = self.copied();
         plan.schema.tables.remove(table);
         plan.rows.remove(table);
         Some(plan)
@@ -49,7 +49,7 @@ impl Plan {
         if in_key || referred || old.columns.len() < 2 {
             return None;
         }
-        let mut plan = self.clone();
+        let mut plan = self.copied();
         plan.schema.tables[table].columns.remove(column);
         for row in &mut plan.rows[table] {
             row.remove(column);
@@ -72,7 +72,7 @@ impl Plan {
         if dropped || self.is_upsert_key(&owner.name, &old.columns()) {
             return None;
         }
-        let mut plan = self.clone();
+        let mut plan = self.copied();
         plan.schema.tables[table].indexes.remove(index);
         Some(plan)
     }
@@ -81,7 +81,7 @@ impl Plan {
     /// gone.
     pub(super) fn simpler_schema(&self, table: usize, nth: usize) -> Option<Plan> {
         let simpler = self.simpler_tables(&self.schema.tables[table]).into_iter().rev().nth(nth)?;
-        let mut plan = self.clone();
+        let mut plan = self.copied();
         plan.schema.tables[table] = simpler;
         Some(plan)
     }
