@@ -34,6 +34,8 @@ pub mod rules;
 mod serial;
 mod statement;
 mod store;
+#[cfg(test)]
+mod tests;
 pub mod version_tables;
 mod walk;
 mod write;

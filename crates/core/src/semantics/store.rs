@@ -103,3 +103,85 @@ pub fn same_key(a: &[Value], b: &[Value], folds_case: bool) -> bool {
     };
     a.len() == b.len() && a.iter().zip(b).all(|(x, y)| same(x, y))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(id: VersionId, by: TxId, statement: usize) -> Version {
+        Version {
+            id,
+            row: Rc::new(vec![Value::Int(id)]),
+            conditions: Rc::new(Vec::new()),
+            by,
+            at: statement,
+            statement,
+            dead: false,
+        }
+    }
+
+    /// A row of transaction 0, changed by 1 twice and then by 2.
+    fn changed_thrice() -> (Store, Place) {
+        let mut store = Store { tables: vec![Vec::new()] };
+        let place = store.add_row(0, version(1, 0, 0));
+        store.add_version(place, version(2, 1, 1));
+        store.add_version(place, version(3, 1, 2));
+        store.add_version(place, version(4, 2, 3));
+        (store, place)
+    }
+
+    fn seen(store: &Store, place: Place, by: &[TxId]) -> Option<VersionId> {
+        store.chain(place).last_of(|tx| by.contains(&tx)).map(|v| v.id)
+    }
+
+    #[test]
+    fn the_last_version_of_those_that_count_is_seen() {
+        let (store, place) = changed_thrice();
+        assert_eq!(seen(&store, place, &[0]), Some(1));
+        assert_eq!(seen(&store, place, &[0, 1]), Some(3));
+        assert_eq!(seen(&store, place, &[0, 2]), Some(4));
+        assert_eq!(seen(&store, place, &[]), None);
+    }
+
+    #[test]
+    fn rollback_takes_back_all_of_one_transaction_or_what_came_after_a_statement() {
+        let (mut store, place) = changed_thrice();
+        store.roll_back(1, Some(1));
+        assert_eq!(seen(&store, place, &[0, 1]), Some(2));
+        store.roll_back(1, None);
+        assert_eq!(seen(&store, place, &[0, 1]), Some(1));
+        assert_eq!(seen(&store, place, &[0, 2]), Some(4));
+    }
+
+    #[test]
+    fn a_deleted_row_is_not_found_and_comes_back_with_a_rollback() {
+        let (mut store, place) = changed_thrice();
+        store.delete(place, 3, 4, 4);
+        assert!(store.chain(place).last_of(|_| true).is_some_and(|v| v.dead && v.id == 4));
+        assert_eq!(store.find(0, 3), Some(place));
+        assert_eq!(store.find(0, 9), None);
+        store.roll_back(3, None);
+        assert!(store.chain(place).last_of(|_| true).is_some_and(|v| !v.dead));
+    }
+
+    #[test]
+    fn keys_are_the_same_by_value_and_never_when_null() {
+        let text = |t: &str| Value::Text(t.into());
+        assert!(same_key(&[Value::Int(1)], &[Value::Int(1)], false));
+        assert!(!same_key(&[Value::Int(1)], &[Value::Int(2)], false));
+        assert!(!same_key(&[Value::Null], &[Value::Null], false));
+        assert!(!same_key(&[Value::Int(1)], &[Value::Int(1), Value::Int(1)], false));
+        let two = [Value::Int(1), text("a")];
+        assert!(same_key(&two, &two, false));
+        assert!(!same_key(&two, &[Value::Int(1), Value::Null], false));
+    }
+
+    #[test]
+    fn texts_are_the_same_key_in_any_case_only_where_the_engine_folds_them() {
+        let key = |t: &str| [Value::Text(t.into())];
+        assert!(same_key(&key("Ab "), &key("aB"), true));
+        assert!(!same_key(&key("Ab"), &key("aB"), false));
+        assert!(!same_key(&key("a "), &key("a"), false));
+        assert!(!same_key(&key("a"), &key("b"), true));
+    }
+}

@@ -473,3 +473,23 @@ fn finishes(what: &What) -> bool {
             | What::Ended { .. }
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Strength::{self, KeyShare, NoKeyUpdate, Share, Update};
+
+    #[test]
+    fn locks_conflict_as_the_table_of_the_manual_has_it() {
+        let all = [KeyShare, Share, NoKeyUpdate, Update];
+        let table = [
+            [false, false, false, true],
+            [false, false, true, true],
+            [false, true, true, true],
+            [true, true, true, true],
+        ];
+        for (one, row) in all.iter().zip(table) {
+            let conflicts = all.map(|other: Strength| one.conflicts(other));
+            assert_eq!(conflicts, row, "{one:?}");
+        }
+    }
+}
