@@ -36,6 +36,12 @@ impl Trouble {
         self.must.push(Obstacle { class, rule, why: why.into() });
     }
 
+    /// The engine refuses it, and says so in its own way.
+    pub fn conflict(&mut self, rule: &'static Rule, why: &str) {
+        self.must(ErrorClass::Serialization, rule, why);
+        self.must(ErrorClass::WriteConflict, rule, why);
+    }
+
     pub fn may(&mut self, class: ErrorClass, rule: &'static Rule) {
         self.may.push((class, rule));
     }
@@ -186,8 +192,37 @@ impl Walk<'_> {
     /// event.
     pub fn control(&mut self, tx: TxId, step: usize) -> Result<(), Stop> {
         match self.subject.reply(step) {
-            Some(What::Error(error)) => self.failed(tx, step, error, &Trouble::default()),
+            Some(What::Error(error)) => {
+                let mut trouble = Trouble::default();
+                self.may_refuse(tx, &mut trouble);
+                self.failed(tx, step, error, &trouble)
+            }
             _ => Ok(()),
+        }
+    }
+
+    /// Where nobody waits, whatever meets another transaction may be refused.
+    pub fn may_refuse(&self, tx: TxId, trouble: &mut Trouble) {
+        let conduct = self.conduct(tx);
+        if !conduct.refuses {
+            return;
+        }
+        let since = self.txs[tx].began;
+        let meets = |(other, t): (TxId, &super::walk::Tx)| {
+            other != tx
+                && other != super::walk::FIRST_ROWS
+                && match t.end {
+                    End::Open => true,
+                    End::Committed(at) => at >= since,
+                    End::RolledBack => false,
+                }
+        };
+        if self.txs.iter().enumerate().any(meets) {
+            let rules = conduct.rules;
+            trouble.may(ErrorClass::WriteConflict, rules.changed_row);
+            trouble.may(ErrorClass::Serialization, rules.changed_row);
+            trouble.may(ErrorClass::Busy, rules.changed_row);
+            trouble.may(ErrorClass::Constraint, rules.unique);
         }
     }
 

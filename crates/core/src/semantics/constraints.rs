@@ -119,12 +119,40 @@ impl Walk<'_> {
         found
     }
 
+    /// The same as far as the transaction knows: where nobody waits, what its
+    /// snapshot does not show is found at the COMMIT, or not.
+    pub fn seen_clashes(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        table: usize,
+        own: Option<Place>,
+        new: &Version,
+    ) -> Vec<(usize, Clash)> {
+        if !self.conduct(tx).refuses {
+            return self.clashes(tx, table, own, new);
+        }
+        let snapshot = self.kept_snapshot(tx, step);
+        let mut found = Vec::new();
+        for key in 0..self.keys[table].len() {
+            let Some(cells) = self.key_of(table, key, new) else { continue };
+            for place in self.store.places(table).filter(|p| Some(*p) != own) {
+                let seen = self.visible(place, tx, snapshot);
+                let theirs = seen.and_then(|v| self.key_of(table, key, v));
+                if theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case())) {
+                    found.push((key, Clash::Taken(place)));
+                }
+            }
+        }
+        found
+    }
+
     /// The keys of a changed row, against all others.
-    pub fn key_is_free(&mut self, tx: TxId, _step: usize, change: &Change, trouble: &mut Trouble) {
+    pub fn key_is_free(&mut self, tx: TxId, step: usize, change: &Change, trouble: &mut Trouble) {
         let Some(new) = &change.new else { return };
         let rules = self.conduct(tx).rules;
         let table = change.place.table;
-        for (key, clash) in self.clashes(tx, table, Some(change.place), new) {
+        for (key, clash) in self.seen_clashes(tx, step, table, Some(change.place), new) {
             let before = change.old.as_ref().and_then(|old| self.key_of(table, key, old));
             if before == self.key_of(table, key, new) {
                 continue;

@@ -107,7 +107,9 @@ impl Walk<'_> {
                 if let Some(holder) = self.holder(place, tx, Strength::KeyShare) {
                     let who = &self.txs[holder].session;
                     let why = format!("{who} is changing the row that it refers to");
-                    trouble.held(rules.foreign, why);
+                    if !self.conduct(tx).refuses {
+                        trouble.held(rules.foreign, why);
+                    }
                 }
                 self.lock(place, tx, Strength::KeyShare);
             }
@@ -233,7 +235,12 @@ impl Walk<'_> {
     fn take_child(&mut self, place: Place, tx: TxId, strength: Strength, trouble: &mut Trouble) {
         if let Some(holder) = self.holder(place, tx, strength) {
             let why = format!("{} holds a row that refers to it", self.txs[holder].session);
-            trouble.held(self.conduct(tx).rules.foreign, why);
+            let conduct = self.conduct(tx);
+            if conduct.refuses {
+                trouble.conflict(conduct.rules.foreign, &why);
+            } else {
+                trouble.held(conduct.rules.foreign, why);
+            }
         }
         self.lock(place, tx, strength);
     }

@@ -49,6 +49,9 @@ impl<'a> Walk<'a> {
                 self.or_refused_alike(tx, step, stop)
             }
             Stmt::Savepoint(name) => {
+                if self.conduct(tx).savepoint_reads {
+                    self.snapshot(tx, step);
+                }
                 if reply.is_some_and(|r| r.error().is_none()) {
                     let before = self.statements;
                     let session = self.txs[tx].session.clone();
@@ -265,7 +268,9 @@ impl<'a> Walk<'a> {
             if open_to_skip && !take_one(&mut unseen, &row) {
                 continue;
             }
-            let holder = places.iter().find_map(|p| self.holder(*p, tx, strength));
+            let waits = !(self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit);
+            let holder =
+                places.iter().filter(|_| waits).find_map(|p| self.holder(*p, tx, strength));
             if let Some(holder) = holder {
                 match locking.patience {
                     LockPatience::SkipLocked => continue,

@@ -140,7 +140,7 @@ impl VersionTables<'_> {
         };
         let mut sql = Vec::new();
         if self.dialect.family == Family::Duckdb {
-            sql.push("create sequence isolde_ids".into());
+            sql.push("create sequence if not exists isolde_ids".into());
         }
         for table in &self.schema.tables {
             let columns = listed(&table.columns, |c| {

@@ -439,6 +439,20 @@ impl<'a> Walk<'a> {
         answer.map_err(|error| Stop::Refused { step: step.unwrap_or(0), error })
     }
 
+    /// The statement of a step, or the one that it executes.
+    pub fn operation(&self, step: usize) -> Option<&'a Stmt> {
+        match &self.subject.reading.operations[step] {
+            Operation::Statement(statement) => match &**statement {
+                Stmt::Execute(name) => {
+                    let session = self.subject.history.steps[step].session.as_str();
+                    self.prepared.get(&(session, name.as_str())).copied()
+                }
+                other => Some(other),
+            },
+            _ => None,
+        }
+    }
+
     /// The numbers of versions that a query has in its first column.
     pub async fn found(&mut self, sql: Vec<String>, step: usize) -> Result<Vec<VersionId>, Stop> {
         let rows = self.evaluate(sql, Some(step)).await?;

@@ -53,6 +53,11 @@ impl Walk<'_> {
         self.txs[tx].writer = true;
         self.use_rule(step, rules.write);
         self.may_meet_changes(tx, &mut trouble);
+        self.may_refuse(tx, &mut trouble);
+        if self.conduct(tx).refuses && self.conduct(tx).poisons {
+            // Its own keys may be in its way.
+            trouble.may(ErrorClass::Constraint, rules.unique);
+        }
         Ok((view, trouble))
     }
 
@@ -63,6 +68,23 @@ impl Walk<'_> {
         if conduct.waits_may_abort {
             trouble.may(ErrorClass::WriteConflict, &super::rules::innodb::M2);
         }
+    }
+
+    /// What the queries inside of a write see.
+    fn inner_of_write(&mut self, tx: TxId, step: usize, view: &View) -> Result<View, Stop> {
+        if !self.conduct(tx).plain_subqueries {
+            return Ok(view.clone());
+        }
+        let plain = (0..view.len()).map(|table| self.plain_view_of(table, tx, step));
+        let plain = plain.collect::<Result<View, Stop>>()?;
+        let certain = matches!(self.operation(step), Some(Stmt::Insert(i)) if matches!(i.source, InsertSource::Values(_)));
+        let selects = matches!(self.operation(step), Some(Stmt::Insert(i)) if matches!(i.source, InsertSource::Select(_)));
+        if certain {
+            return Ok(plain);
+        }
+        // Whether a query is computed beforehand is the optimizer's choice.
+        let open = plain != *view && !selects && self.operation(step).is_some_and(reads_others);
+        Ok(if open && self.choices.choose(2) == 1 { plain } else { view.clone() })
     }
 
     /// What a write sees: its snapshot, or what is current of its own table
@@ -106,7 +128,12 @@ impl Walk<'_> {
         if let Some(holder) = self.holder(place, tx, strength) {
             let table = &self.subject.reading.schema.tables[place.table].name;
             let why = format!("{} holds a row of {table} that it needs", self.txs[holder].session);
-            trouble.held(self.conduct(tx).rules.held_row, why);
+            let rule = self.conduct(tx).rules.held_row;
+            if self.conduct(tx).refuses {
+                trouble.conflict(rule, &why);
+            } else {
+                trouble.held(rule, why);
+            }
         }
         self.not_in_snapshot(place, tx, trouble);
         self.lock(place, tx, strength);
@@ -184,6 +211,7 @@ impl Walk<'_> {
             reads_others: reads_others(&Stmt::Update(update.clone())),
         };
         let (view, mut trouble) = self.before_write(tx, step, how)?;
+        let inner = self.inner_of_write(tx, step, &view)?;
         let sets = self.sets_in_order(&update.sets, step, update.join.is_some())?;
         let search = Search {
             table: &update.table,
@@ -191,7 +219,7 @@ impl Walk<'_> {
             join: update.join.as_ref(),
             filter: update.filter.as_ref(),
         };
-        let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &view });
+        let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &inner });
         let found = once_each(self.fresh(table, sql, Some(step)).await?);
         let mut changes = Vec::new();
         let before = self.store.clone();
@@ -219,7 +247,7 @@ impl Walk<'_> {
                     let sql = self.tables.update(
                         search.all(),
                         &sets,
-                        Views { outer: &narrow, inner: &view },
+                        Views { outer: &narrow, inner: &inner },
                     );
                     let Some(again) = self.fresh(table, sql, Some(step)).await?.pop() else {
                         continue;
@@ -230,9 +258,18 @@ impl Walk<'_> {
             changes.push((place, fresh));
         }
         let mut done = Vec::new();
+        let mut unchanged = 0;
         for (place, fresh) in changes {
             let new = self.version(fresh, tx);
             let Some(old) = self.newest(place, tx).cloned() else { continue };
+            let alone = self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit;
+            if alone && old.row == new.row {
+                continue;
+            }
+            if self.conduct(tx).equal_is_nothing && old.row == new.row {
+                unchanged += 1;
+                continue;
+            }
             self.take(place, tx, self.strength(tx, table, &old, &new), &mut trouble);
             if self.counts_changes() && old.row == new.row {
                 // Nothing is written, and the own view keeps what it showed.
@@ -246,7 +283,7 @@ impl Walk<'_> {
         for change in &done {
             self.key_is_free(tx, step, change, &mut trouble);
         }
-        let count = done.len() as u64;
+        let count = done.len() as u64 + unchanged;
         self.all_foreign_keys(tx, step, done, &mut trouble).await?;
         self.conclude(tx, step, Expected::Count(count), trouble, Some(before))
     }
@@ -261,13 +298,14 @@ impl Walk<'_> {
             reads_others: false,
         };
         let (view, mut trouble) = self.before_write(tx, step, how)?;
+        let inner = self.inner_of_write(tx, step, &view)?;
         let search = Search {
             table: &delete.table,
             alias: delete.alias.as_deref(),
             join: delete.join.as_ref(),
             filter: delete.filter.as_ref(),
         };
-        let sql = self.tables.found(search, Views { outer: &view, inner: &view });
+        let sql = self.tables.found(search, Views { outer: &view, inner: &inner });
         let found = self.found(sql, step).await?;
         let before = self.store.clone();
         let mut done = Vec::new();
@@ -307,7 +345,7 @@ impl Walk<'_> {
         let (rules, changed) = (conduct.rules, conduct.changed);
         if changed == Changed::Abort {
             let why = "a row that it writes was changed after its snapshot";
-            trouble.must(ErrorClass::Serialization, rules.changed_row, why);
+            trouble.conflict(rules.changed_row, why);
             return false;
         }
         self.use_rule(step, rules.changed_row);
@@ -365,7 +403,8 @@ impl Walk<'_> {
             reads_others: matches!(insert.source, InsertSource::Select(_)),
         };
         let (view, mut trouble) = self.before_write(tx, step, how)?;
-        let sql = self.tables.incoming(insert, &view);
+        let inner = self.inner_of_write(tx, step, &view)?;
+        let sql = self.tables.incoming(insert, &inner);
         let incoming = self.fresh(table, sql, Some(step)).await?;
         let before = self.store.clone();
         let mut done = Vec::new();
@@ -422,7 +461,7 @@ impl Walk<'_> {
         } else {
             self.holds_rules_of_row(tx, step, table, &new, trouble);
         }
-        let clashes = self.clashes(tx, table, None, &new);
+        let clashes = self.seen_clashes(tx, step, table, None, &new);
         // The first key that is taken decides, unless its row goes.
         let decided = matches!(insert.conflict, Conflict::Ignore | Conflict::Update { .. })
             && clashes.iter().any(|(_, c)| matches!(c, Clash::Taken(_)));

@@ -8,7 +8,9 @@
 
 pub mod innodb;
 pub mod postgres;
+pub mod snapshot;
 pub mod sqlite;
+pub mod tidb;
 
 use crate::Level;
 use crate::generate::BeginForm;
@@ -99,12 +101,24 @@ pub struct Conduct {
     pub reads_lock: bool,
     /// The SELECT inside of an INSERT or UPDATE takes no locks.
     pub consistent_reads_in_writes: bool,
+    /// Values that a query gives to a write are what a plain SELECT would see,
+    /// and a condition may be.
+    pub plain_subqueries: bool,
+    /// A statement by itself locks nothing but what it changes.
+    pub alone_is_optimistic: bool,
     /// Current reads fail on rows that the snapshot does not show.
     pub snapshot_writes: bool,
     /// Current reads that waited for a change may fail, whatever the level.
     pub waits_may_abort: bool,
     /// Changes that leave the key alone do not conflict with foreign keys.
     pub key_locks: bool,
+    /// Nobody waits: what another has changed or taken is an error, in the
+    /// statement or at the COMMIT.
+    pub refuses: bool,
+    /// A write that leaves a row as it was conflicts with nobody.
+    pub equal_is_nothing: bool,
+    /// SAVEPOINT takes the snapshot.
+    pub savepoint_reads: bool,
     pub rules: &'static Used,
 }
 
@@ -133,6 +147,10 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct
     match plain {
         "postgres" => Some(postgres::conduct(level)),
         "sqlite" => sqlite::conduct(&on.engine, level, form),
+        "turso" if on.engine.ends_with("+mvcc") => Some(snapshot::turso()),
+        "tidb" => tidb::conduct(on, level, form),
+        "turso" => sqlite::conduct("sqlite+wal", level, form)
+            .map(|conduct| Conduct { savepoint_reads: true, ..conduct }),
         "mysql" | "mariadb" => Some(innodb::conduct(on, level, form)),
         _ => None,
     }

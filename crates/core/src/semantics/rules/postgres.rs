@@ -172,9 +172,14 @@ pub fn conduct(level: Level) -> Conduct {
         semi_consistent: false,
         reads_lock: false,
         consistent_reads_in_writes: false,
+        plain_subqueries: false,
+        alone_is_optimistic: false,
         snapshot_writes: false,
         waits_may_abort: false,
         key_locks: true,
+        refuses: false,
+        equal_is_nothing: false,
+        savepoint_reads: false,
         rules: if weak { &READ_COMMITTED } else { &REPEATABLE_READ },
     }
 }

@@ -128,9 +128,14 @@ pub fn conduct(engine: &str, level: Level, form: BeginForm) -> Option<Conduct> {
         semi_consistent: false,
         reads_lock: false,
         consistent_reads_in_writes: false,
+        plain_subqueries: false,
+        alone_is_optimistic: false,
         snapshot_writes: false,
         waits_may_abort: false,
         key_locks: false,
+        refuses: false,
+        equal_is_nothing: false,
+        savepoint_reads: false,
         rules: if engine.ends_with("+wal") { &WRITE_AHEAD_LOG } else { &ROLLBACK_JOURNAL },
     })
 }

@@ -1,0 +1,76 @@
+//! Snapshot isolation in which nobody waits: Turso's concurrent transactions.
+
+use super::{Changed, Conduct, Locks, Rule, SnapshotAt, Used, rule};
+
+const TURSO: &str = "https://github.com/tursodatabase/turso/blob/main/docs/manual.md";
+
+pub static RULES: &[&Rule] = &[&U2, &U2W, &U4, &U5, &U6];
+
+pub static U2: Rule = rule(
+    "U2",
+    "a snapshot a transaction",
+    TURSO,
+    "a concurrent transaction sees what was committed when it began",
+)
+.telling(4);
+pub static U2W: Rule = rule(
+    "U2w",
+    "the second writer of a row fails",
+    TURSO,
+    "who writes a row that another transaction has changed since the snapshot fails, at the write \
+     or at the COMMIT",
+)
+.telling(1);
+pub static U4: Rule = rule(
+    "U4",
+    "keys are checked at the commit",
+    TURSO,
+    "a key that another transaction has taken since the snapshot fails the COMMIT",
+)
+.telling(2);
+pub static U5: Rule =
+    rule("U5", "own writes", TURSO, "a transaction sees what its own earlier statements wrote");
+pub static U6: Rule = rule("U6", "rollback", TURSO, "what is rolled back leaves nothing behind");
+
+static OF_TURSO: Used = Used {
+    read: &U2,
+    own_writes: &U5,
+    write: &U2,
+    changed_row: &U2W,
+    held_row: &U2W,
+    unique: &U4,
+    foreign: &U4,
+    upsert: &U4,
+    deadlock: &U2W,
+    constraint: &U4,
+    savepoint: &U6,
+    rollback: &U6,
+    serial: &U2,
+};
+
+fn conduct(snapshot: SnapshotAt, poisons: bool, rules: &'static Used) -> Conduct {
+    Conduct {
+        snapshot,
+        changed: Changed::Abort,
+        locks: Locks::Rows,
+        may_abort: None,
+        retries: true,
+        poisons,
+        semi_consistent: false,
+        reads_lock: false,
+        consistent_reads_in_writes: false,
+        plain_subqueries: false,
+        alone_is_optimistic: false,
+        snapshot_writes: false,
+        waits_may_abort: false,
+        key_locks: false,
+        refuses: true,
+        equal_is_nothing: true,
+        savepoint_reads: false,
+        rules,
+    }
+}
+
+pub fn turso() -> Conduct {
+    conduct(SnapshotAt::Begin, false, &OF_TURSO)
+}
