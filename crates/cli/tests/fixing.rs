@@ -59,15 +59,16 @@ fn a_planted_bug_still_happens_where_it_is_planted_and_is_gone_without_it() {
 fn a_bug_of_a_server_still_happens_on_that_server() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
-    let case = hunt(&out, &["postgres", "--seed", "5", "--cases", "420", "--level", "all"]);
-    assert!(case.ends_with("findings/00000401/case.case"), "{}", case.display());
+    let fault = ["--fault", "row-skipped", "--fault-rate", "0.3"];
+    let args = [&["postgres", "--seed", "5", "--cases", "120", "--level", "all"], &fault[..]];
+    let case = hunt(&out, &args.concat());
     let replay = isolde(&["replay", case.to_str().unwrap()]);
     assert_eq!(replay.status.code(), Some(1), "{}", said(&replay));
     assert!(said(&replay).contains("still happens") && said(&replay).contains("on postgres "));
     let weaker = isolde(&["replay", case.to_str().unwrap(), "--level", "no such"]);
     assert_eq!(weaker.status.code(), Some(2), "{}", said(&weaker));
     let script = std::fs::read_to_string(case.with_file_name("script.sql")).unwrap();
-    assert!(script.contains("select a1 from t1;  -- came: (6); expected: none"), "{script}");
+    assert!(script.contains("-- came: ") && script.contains("; expected: "), "{script}");
 }
 
 #[test]
