@@ -85,6 +85,29 @@ Targets:
   sqlite:new.db                               a new file, removed at the end
   driver:'python3 my_driver.py'               anything that speaks docs/driver-protocol.md";
 
+const EXPLAIN: &str = "\
+Example, a lost update:
+  case: lost-update
+
+  setup:
+    create table account (id int primary key, balance int);
+    insert into account values (1, 100);
+
+  s1> begin;
+  s2> begin;
+  s1> select balance from account where id = 1;
+  s2> select balance from account where id = 1;
+  s1> update account set balance = 110 where id = 1;
+  s2> update account set balance = 120 where id = 1;
+  s1> commit;
+  s2> commit;
+
+  isolde explain lost-update.case --on postgres --level all
+
+At READ COMMITTED the second update waits and then overwrites the first; from
+REPEATABLE READ on it fails with 40001. docs/explain.md reads it line by line,
+docs/semantics.md has all rules.";
+
 const MERGE: &str = "\
 Example, a hunt on two machines and its union:
   isolde hunt postgres --seed 7 --cases 20000 --shard 1/2 --out part-1
@@ -139,6 +162,31 @@ pub enum Command {
         /// Write a Markdown report here as well.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        starting: Starting,
+    },
+    /// Run a case and say of each statement what it saw or did, and why.
+    ///
+    /// For each statement, in the order in which they were sent: what came back,
+    /// whom it waited for, and by which rules of the engine. `inside` is what the
+    /// rules of its level allow, `outside` is what they do not (exit code 1),
+    /// `not modelled` is what nobody has written rules for (3). The whole is
+    /// `consistent` when one transaction after the other, in the order of the
+    /// commits, would have done the same; `documented` when not, though the rules
+    /// allow it: that is what your code has to reckon with at this level.
+    #[command(after_help = EXPLAIN)]
+    Explain {
+        /// The case file, or the folder of a finding.
+        #[arg(value_name = "CASE")]
+        case: PathBuf,
+        /// Where to run it. Without it the hunt's target for a finding, else
+        /// the first of the case's engines that is here, else SQLite.
+        #[arg(long, value_name = "TARGET")]
+        on: Option<String>,
+        /// Levels to run at: names, or `all`: the case's own, and what is
+        /// different at the others.
+        #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1..)]
+        level: Vec<String>,
         #[command(flatten)]
         starting: Starting,
     },
@@ -341,6 +389,7 @@ impl Command {
             Command::Faults(faults) => Some(&faults.starting),
             Command::Matrix { starting, .. }
             | Command::Replay { starting, .. }
+            | Command::Explain { starting, .. }
             | Command::Test { starting, .. }
             | Command::Spec { starting, .. }
             | Command::Server { starting, .. }
@@ -381,8 +430,10 @@ mod tests {
         let has = |c: &&clap::Command| c.get_arguments().any(|a| a.get_id() == "via");
         let with: Vec<&str> =
             whole.get_subcommands().filter(has).map(clap::Command::get_name).collect();
-        let starting =
-            ["hunt", "faults", "matrix", "replay", "test", "spec", "server", "shell", "repl"];
+        let starting = [
+            "hunt", "faults", "matrix", "replay", "explain", "test", "spec", "server", "shell",
+            "repl",
+        ];
         assert_eq!(with, starting);
     }
 }

@@ -11,6 +11,7 @@
 //! owns an engine with its tables ([`executor::Executor`]) and examines one case after
 //! the other. Nothing here talks to people: they look at [`hunt::Watch`].
 
+pub mod account;
 pub mod again;
 pub mod baseline;
 pub mod cause;

@@ -3,6 +3,8 @@
 mod clean;
 mod convert;
 mod driver_check;
+mod explain;
+mod explain_show;
 mod fetch;
 mod fmt;
 mod hunt;
@@ -69,6 +71,9 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         }
         Command::Replay { files, on, level, out, .. } => {
             replay::run(&context, &files, &on, &level, out.as_deref())
+        }
+        Command::Explain { case, on, level, .. } => {
+            explain::run(&context, &case, on.as_deref(), &level)
         }
         Command::Test { regex, on, level, record, repeat, junit, cases, .. } => {
             let wish = test::Wish { on, level, record, repeat, junit };

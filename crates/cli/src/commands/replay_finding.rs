@@ -91,7 +91,7 @@ impl Replayed {
 }
 
 /// What breaks here is what was looked for.
-fn failure(error: HuntError) -> Failure {
+pub fn failure(error: HuntError) -> Failure {
     match error {
         HuntError::Fixture { .. } => {
             Failure::new(ExitCode::BadInput, format!("the setup failed: {error}"))

@@ -21,6 +21,7 @@
 //! that went on was free to), timing, and plans; whatever is not modelled is
 //! said to be.
 
+mod account;
 mod choice;
 mod conclude;
 mod constraints;
@@ -44,6 +45,8 @@ use crate::Level;
 use crate::generate::BeginForm;
 use crate::history::{DbError, History, What};
 use crate::inquiry::Desk;
+use account::Steps;
+pub use account::{Account, CitedRule, StepAccount, StepVerdict, Whole, account};
 use choice::Choices;
 use memory::Memory;
 pub use reading::{Operation, Reading};
@@ -120,39 +123,48 @@ pub enum Prediction {
 const MOST_WAYS: usize = 400;
 
 pub async fn predict(subject: &Subject<'_>, desk: Desk) -> Prediction {
+    predict_steps(subject, desk).await.0
+}
+
+/// The same, and what is known of each step, also when it stops half way.
+async fn predict_steps(subject: &Subject<'_>, desk: Desk) -> (Prediction, Steps) {
     let (mut memory, mut choices) = (Memory::default(), Choices::default());
-    let mut farthest: Option<(usize, Stop)> = None;
+    let mut farthest: Option<(usize, Stop, Steps)> = None;
     for _ in 0..MOST_WAYS {
         let mut walk = Walk::new(subject, &desk, &mut memory, &mut choices);
         let stop = match walk.run().await {
-            Ok(()) => match walk.unmodelled.pop_first() {
-                Some((step, why)) => return Prediction::NotModelled { step: Some(step), why },
-                None => return Prediction::Inside { rules: walk.used },
-            },
+            Ok(()) => {
+                let steps = walk.steps();
+                let prediction = match walk.unmodelled.pop_first() {
+                    Some((step, why)) => Prediction::NotModelled { step: Some(step), why },
+                    None => Prediction::Inside { rules: walk.used },
+                };
+                return (prediction, steps);
+            }
             Err(stop) => stop,
         };
         let reached = walk.now;
         match stop {
             Stop::NotModelled { step, why } => {
-                return Prediction::NotModelled { step: Some(step), why };
+                return (Prediction::NotModelled { step: Some(step), why }, walk.steps());
             }
             Stop::Refused { step, error } => {
                 let why = format!("it cannot be evaluated: {error}");
-                return Prediction::NotModelled { step: Some(step), why };
+                return (Prediction::NotModelled { step: Some(step), why }, walk.steps());
             }
             outside => {
-                if farthest.as_ref().is_none_or(|(at, _)| reached > *at) {
-                    farthest = Some((reached, outside));
+                if farthest.as_ref().is_none_or(|(at, ..)| reached > *at) {
+                    farthest = Some((reached, outside, walk.steps()));
                 }
             }
         }
         if !choices.advance() {
-            let Some((_, Stop::Outside { step, rule, why })) = farthest else { break };
-            return Prediction::Outside { step, rule, why };
+            let Some((_, Stop::Outside { step, rule, why }, steps)) = farthest else { break };
+            return (Prediction::Outside { step, rule, why }, steps);
         }
     }
     let why = "too many orders are open to try them all".into();
-    Prediction::NotModelled { step: None, why }
+    (Prediction::NotModelled { step: None, why }, Steps::default())
 }
 
 /// A run as a whole: prediction, and at SERIALIZABLE a serial order.
@@ -176,7 +188,12 @@ pub enum Explanation {
 }
 
 pub async fn explain(subject: &Subject<'_>, desk: &Desk) -> Explanation {
-    let rules = match predict(subject, desk.clone()).await {
+    let prediction = predict(subject, desk.clone()).await;
+    explained(subject, desk, prediction).await
+}
+
+async fn explained(subject: &Subject<'_>, desk: &Desk, prediction: Prediction) -> Explanation {
+    let rules = match prediction {
         Prediction::Inside { rules } => rules,
         Prediction::NotModelled { step, why } => return Explanation::NotModelled { step, why },
         Prediction::Outside { step, rule, why } => {

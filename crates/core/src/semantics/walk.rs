@@ -1,6 +1,7 @@
 //! The walk through a run: who has begun, who sees what, who holds which row,
 //! and what each event does to that.
 
+use super::account::Look;
 use super::choice::{Choices, permutation};
 use super::memory::Memory;
 use super::rules::{Conduct, Rule, SnapshotAt};
@@ -11,7 +12,7 @@ use crate::generate::BeginForm;
 use crate::history::{TxEnd, What};
 use crate::inquiry::Desk;
 use crate::sql::Stmt;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// The transaction that everything is from that was there before.
@@ -102,6 +103,10 @@ pub struct Walk<'a> {
     pub waiting: Vec<usize>,
     /// For each step the rules that explain it.
     pub used: Vec<Vec<&'static Rule>>,
+    /// Steps whose outcome is one that the rules allow.
+    pub settled: BTreeSet<usize>,
+    /// When each statement looked at the rows.
+    pub looks: BTreeMap<usize, Look>,
     /// Steps that are not modelled, though they change nothing.
     pub unmodelled: BTreeMap<usize, String>,
 }
@@ -147,6 +152,8 @@ impl<'a> Walk<'a> {
             serial: false,
             waiting: Vec::new(),
             used: vec![Vec::new(); subject.reading.operations.len()],
+            settled: BTreeSet::new(),
+            looks: BTreeMap::new(),
             unmodelled: BTreeMap::new(),
         }
     }
@@ -311,6 +318,7 @@ impl<'a> Walk<'a> {
             Operation::Statement(statement) => self.statement(tx, step, statement).await?,
             Operation::Opaque(why) => return Err(Stop::not_modelled(step, why)),
         }
+        self.settled.insert(step);
         let tx = &self.txs[tx];
         if tx.autocommit && tx.end == End::Open {
             let failed = self.subject.reply(step).is_some_and(|w| w.error().is_some());
@@ -330,7 +338,7 @@ impl<'a> Walk<'a> {
         let started = self.started.get(&step).copied().unwrap_or(self.now);
         let snapshot = self.conduct(tx).snapshot;
         let state = &mut self.txs[tx];
-        match snapshot {
+        let snapshot = match snapshot {
             SnapshotAt::Dirty => None,
             _ if state.autocommit => Some(started),
             SnapshotAt::Statement => Some(started),
@@ -338,7 +346,9 @@ impl<'a> Walk<'a> {
                 Some(*state.snapshot.get_or_insert(started))
             }
             SnapshotAt::Begin => Some(state.began),
-        }
+        };
+        self.looks.insert(step, Look { snapshot, at: self.now, by: tx });
+        snapshot
     }
 
     /// The same for a statement that keeps to a snapshot.

@@ -1,0 +1,154 @@
+//! `isolde explain`: what each statement saw or did, and by which rules.
+
+mod program;
+
+use program::{isolde, said};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+const LOST_UPDATE: &str = "\
+case: lost-update
+
+setup:
+  create table account (id int primary key, balance int);
+  insert into account values (1, 100);
+
+s1> begin;
+s2> begin;
+s1> select balance from account where id = 1;
+s2> select balance from account where id = 1;
+s1> update account set balance = 110 where id = 1;
+s2> update account set balance = 120 where id = 1;
+s1> commit;
+s2> commit;
+
+final:
+  select sum(balance) from account;
+";
+
+fn file(dir: &Path, text: &str) -> PathBuf {
+    let file = dir.join("own.case");
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+fn explain(file: &Path, args: &[&str]) -> Output {
+    isolde(&[&["explain", file.to_str().unwrap()], args].concat())
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(output)))
+}
+
+/// The steps of a run with a verdict.
+fn with_verdict(run: &Value, verdict: &str) -> Vec<Value> {
+    let steps = run["steps"].as_array().unwrap().iter();
+    steps.filter(|s| s["verdict"] == verdict).cloned().collect()
+}
+
+#[test]
+fn a_lost_update_is_documented_where_it_happens_and_consistent_where_it_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = file(dir.path(), LOST_UPDATE);
+    let output = explain(&file, &["--on", "postgres", "--level", "all", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let whole = json(&output);
+    let runs = whole["runs"].as_array().unwrap();
+    let of = |level: &str| runs.iter().find(|r| r["level"] == level).expect(level);
+    let weak = of("READ COMMITTED");
+    assert_eq!(weak["label"], "documented", "{weak}");
+    assert_eq!(weak["steps"][5]["step"], "s2.3");
+    assert_eq!(weak["steps"][5]["outcome"], "waits for s1, then 1 row");
+    assert_eq!(weak["steps"][5]["rules"], serde_json::json!(["P2", "P3"]));
+    assert!(with_verdict(weak, "inside").len() == 8, "{weak}");
+    let cited = weak["rules"].as_array().unwrap();
+    assert!(cited.iter().any(|r| r["id"] == "P3" && r["page"].as_str().unwrap().contains("http")));
+    let strong = of("REPEATABLE READ");
+    assert_eq!(strong["label"], "consistent", "{strong}");
+    assert_eq!(strong["steps"][5]["outcome"], "waits for s1, then error 40001");
+    // For people: the others by what is different, and every page once.
+    let text = said(&explain(&file, &["--on", "postgres", "--level", "all"]));
+    assert!(text.contains("inside P2 writes find their rows in a snapshot, P3 re-check"), "{text}");
+    let others = text.split("At REPEATABLE READ").nth(1).unwrap();
+    assert!(!others.contains("s1.1") && others.contains("error 40001"), "{text}");
+    assert_eq!(text.matches("#XACT-READ-COMMITTED").count(), 1, "{text}");
+}
+
+#[test]
+fn a_read_says_whose_commit_it_does_not_see() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "case: t\n\nsetup:\n  create table t (id int primary key, v int);\n  \
+                insert into t values (1, 1);\n\ns1> begin;\ns1> select v from t;\n\
+                s2> update t set v = 2;\ns1> select v from t;\ns1> commit;\n";
+    let file = file(dir.path(), text);
+    for (target, level, why) in [
+        ("sqlite+wal", "serializable", "does not see what s2 committed after its snapshot"),
+        ("postgres", "repeatable read", "does not see what s2 committed after its snapshot"),
+        ("postgres", "read committed", "sees what s2 committed before"),
+    ] {
+        let output = explain(&file, &["--on", target, "--level", level, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        assert_eq!(json(&output)["runs"][0]["steps"][3]["why"], why, "{target} {level}");
+    }
+}
+
+#[test]
+fn what_is_not_modelled_is_undecided_and_so_is_all_behind_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = LOST_UPDATE.replace("s1> commit", "s1> select random();\ns1> commit");
+    let output = explain(&file(dir.path(), &text), &["--on", "sqlite+wal", "--json"]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let whole = json(&output);
+    let run = &whole["runs"][0];
+    assert_eq!(run["label"], "undecided");
+    let not = with_verdict(run, "not modelled");
+    assert!(not.iter().any(|s| s["why"] == "the function random is not modelled"), "{run}");
+    assert!(not.iter().any(|s| s["why"] == "after s1.4"), "{run}");
+    assert_eq!(run["steps"][0]["verdict"], "inside");
+    // A trigger may do anything to any table.
+    let trigger = "  create trigger g after update on account begin delete from account; end;\n";
+    let text = LOST_UPDATE.replace("\ns1> begin", &format!("{trigger}\ns1> begin"));
+    let output = explain(&file(dir.path(), &text), &["--on", "sqlite+wal"]);
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    assert!(said(&output).contains("something that is not modelled"), "{}", said(&output));
+}
+
+#[test]
+fn a_malformed_case_is_a_bad_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = explain(&file(dir.path(), "no case at all\n"), &["--on", "sqlite"]);
+    assert_eq!(output.status.code(), Some(5), "{}", said(&output));
+    let missing = explain(&dir.path().join("none.case"), &["--on", "sqlite"]);
+    assert_eq!(missing.status.code(), Some(5), "{}", said(&missing));
+}
+
+/// The folder of the first finding of a hunt with a planted fault.
+fn planted(out: &Path, target: &str, fault: &str) -> PathBuf {
+    let fault = ["--fault", fault, "--fault-rate", "0.3", "--out", out.to_str().unwrap()];
+    let hunt = isolde(&[&["hunt", target, "--seed", "7", "--cases", "240"], &fault[..]].concat());
+    assert_eq!(hunt.status.code(), Some(1), "{}", said(&hunt));
+    let mut folders: Vec<PathBuf> =
+        std::fs::read_dir(out.join("findings")).unwrap().map(|e| e.unwrap().path()).collect();
+    folders.sort();
+    folders.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_planted_fault_is_outside_where_it_is_planted_and_nothing_is_without_it() {
+    for (target, fault) in [("sqlite+wal", "statement-dropped"), ("postgres", "row-skipped")] {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = planted(&dir.path().join("out"), target, fault);
+        let faulty = explain(&folder, &["--json"]);
+        assert_eq!(faulty.status.code(), Some(1), "{}", said(&faulty));
+        let whole = json(&faulty);
+        let run = &whole["runs"][0];
+        assert_eq!(run["label"], "bug", "{run}");
+        let finals = run["why"].as_str().unwrap().contains("final rows");
+        let outside = with_verdict(run, "outside");
+        assert!(finals || outside.len() == 1 && !outside[0]["why"].as_str().unwrap().is_empty());
+        let sound = explain(&folder, &["--on", target, "--json"]);
+        assert_eq!(sound.status.code(), Some(0), "{}", said(&sound));
+        assert!(with_verdict(&json(&sound)["runs"][0], "outside").is_empty());
+    }
+}
