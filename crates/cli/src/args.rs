@@ -229,6 +229,9 @@ pub enum Command {
         /// Print the table of bugs, versions and levels as Markdown.
         #[arg(long)]
         markdown: bool,
+        /// Print the rules of the engines instead, as Markdown.
+        #[arg(long, conflicts_with_all = ["regex", "markdown", "cases"])]
+        rules: bool,
         /// The library; without it ./cases, else the one in this program.
         #[arg(long, value_name = "DIR")]
         cases: Option<PathBuf>,

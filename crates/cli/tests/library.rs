@@ -217,6 +217,14 @@ fn the_page_of_known_bugs_is_current() {
 }
 
 #[test]
+fn the_page_of_rules_is_current() {
+    let made = stdout(&isolde(&["list", "--rules"]));
+    let page = library().join("../docs/semantics.md");
+    let kept = std::fs::read_to_string(page).expect("docs/semantics.md is there");
+    assert!(made == kept, "run `isolde list --rules > docs/semantics.md`");
+}
+
+#[test]
 fn the_list_as_json_has_every_case() {
     let output = isolde(&["list", "--json", "--cases", library().to_str().unwrap()]);
     let all: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -79,7 +79,11 @@ pub fn run(args: Args, console: &Console) -> Outcome {
             let wish = test::Wish { on, level, record, repeat, junit };
             test::run(&context, regex.as_deref(), cases.as_deref(), &wish)
         }
-        Command::List { regex, markdown, cases } => {
+        Command::List { rules: true, .. } => {
+            console.print(&isolde_core::semantics::rules::page::markdown());
+            Ok(ExitCode::Fine)
+        }
+        Command::List { regex, markdown, cases, .. } => {
             list::run(&context, regex.as_deref(), cases.as_deref(), markdown)
         }
         Command::Report { dir, baseline } => report::run(&context, &dir, &baseline),

@@ -7,6 +7,7 @@
 //! [`conduct`].
 
 pub mod innodb;
+pub mod page;
 pub mod postgres;
 pub mod snapshot;
 pub mod sqlite;

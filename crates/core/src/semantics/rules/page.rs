@@ -1,0 +1,155 @@
+//! The page of all rules, made from their tables.
+
+use super::{Rule, Used, conduct, innodb, postgres, sqlite};
+use crate::Level;
+use crate::generate::BeginForm;
+use crate::history::TargetInfo;
+use std::collections::BTreeMap;
+
+/// An engine of the page: its title, its rules, and what they may depend on.
+struct Section {
+    title: &'static str,
+    about: &'static str,
+    rules: &'static [&'static Rule],
+    engines: &'static [&'static str],
+    settings: &'static [(&'static str, &'static str)],
+}
+
+static SECTIONS: [Section; 3] = [
+    Section {
+        title: "PostgreSQL",
+        about: "`postgres`, from its manual's chapter on concurrency control.",
+        rules: postgres::RULES,
+        engines: &["postgres"],
+        settings: &[],
+    },
+    Section {
+        title: "SQLite",
+        about: "`sqlite` and `sqlite+wal`. SERIALIZABLE is the only level. Shared caches are not \
+                modelled.",
+        rules: sqlite::RULES,
+        engines: &["sqlite", "sqlite+wal"],
+        settings: &[],
+    },
+    Section {
+        title: "InnoDB",
+        about: "`mysql` and `mariadb`; `M…` is MariaDB's alone.",
+        rules: innodb::RULES,
+        engines: &["mysql", "mariadb"],
+        settings: &[("innodb_snapshot_isolation", "ON")],
+    },
+];
+
+const HEAD: &str = "\
+# The rules
+
+What Isolde knows of how engines behave, statement by statement: `isolde hunt` tells a bug from
+documented behaviour by them, and `isolde explain` names them ([explain.md](explain.md)). The sentences
+are Isolde's; the links go to the page of the manual that says so. Engines that are not here have no
+rules: `explain` says `not modelled`, and a hunt falls back on counterfactuals ([hunt.md](hunt.md)).
+
+This page is made by `isolde list --rules`, from `crates/core/src/semantics/rules`.
+";
+
+pub fn markdown() -> String {
+    let mut page = HEAD.to_string();
+    for section in &SECTIONS {
+        page.push_str(&format!("\n## {}\n\n{}\n\n", section.title, section.about));
+        page.push_str("| id | rule | at | what it says |\n|---|---|---|---|\n");
+        let (levels, used) = section.used();
+        let all: Vec<Level> = levels.keys().copied().collect();
+        let more = used.into_iter().filter(|r| !section.rules.contains(r));
+        for rule in section.rules.iter().copied().chain(more) {
+            let at: Vec<Level> =
+                all.iter().copied().filter(|l| levels[l].contains(&rule)).collect();
+            let at = match at.len() {
+                0 => "as it says".to_string(),
+                n if n == all.len() => "every level".to_string(),
+                _ => at.iter().map(|l| l.short()).collect::<Vec<_>>().join(", "),
+            };
+            let mark = if rule.undocumented { " (seen, not in the manual)" } else { "" };
+            let (id, name, page_of, about) = (rule.id, rule.name, rule.page, rule.about);
+            page.push_str(&format!("| {id} | [{name}]({page_of}) | {at} | {about}{mark} |\n"));
+        }
+    }
+    page
+}
+
+impl Section {
+    /// The rules of each level, and all of them in the order in which they
+    /// are met.
+    fn used(&self) -> (BTreeMap<Level, Vec<&'static Rule>>, Vec<&'static Rule>) {
+        let mut levels: BTreeMap<Level, Vec<&'static Rule>> = BTreeMap::new();
+        let mut all: Vec<&'static Rule> = Vec::new();
+        let targets = self.engines.iter().flat_map(|engine| {
+            let plain = TargetInfo {
+                target: (*engine).into(),
+                engine: (*engine).into(),
+                version: String::new(),
+                settings: BTreeMap::new(),
+            };
+            let set = self.settings.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+            [TargetInfo { settings: set, ..plain.clone() }, plain]
+        });
+        for on in targets {
+            for (level, form) in LEVELS.iter().flat_map(|l| BeginForm::ALL.map(|f| (*l, f))) {
+                let Some(conduct) = conduct(&on, level, form) else { continue };
+                let serial = (level == Level::Serializable).then_some(conduct.rules.serial);
+                let rules = conduct.rules.of_statements().into_iter();
+                for rule in rules.chain(conduct.may_abort).chain(serial) {
+                    let at = levels.entry(level).or_default();
+                    if !at.contains(&rule) {
+                        at.push(rule);
+                    }
+                    if !all.contains(&rule) {
+                        all.push(rule);
+                    }
+                }
+            }
+        }
+        (levels, all)
+    }
+}
+
+/// Those that the engines of the page have.
+const LEVELS: [Level; 4] =
+    [Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+
+impl Used {
+    fn of_statements(&self) -> [&'static Rule; 12] {
+        let Used { read, own_writes, write, changed_row, held_row, unique, .. } = self;
+        let Used { foreign, upsert, deadlock, constraint, savepoint, rollback, .. } = self;
+        [
+            read,
+            own_writes,
+            write,
+            changed_row,
+            held_row,
+            unique,
+            foreign,
+            upsert,
+            deadlock,
+            constraint,
+            savepoint,
+            rollback,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_is_there_once_with_its_levels() {
+        let page = markdown();
+        for rule in SECTIONS.iter().flat_map(|s| s.rules) {
+            let lines = page.lines().filter(|l| l.starts_with(&format!("| {} |", rule.id)));
+            assert_eq!(lines.count(), 1, "{}", rule.id);
+        }
+        let line = |id: &str| page.lines().find(|l| l.starts_with(&format!("| {id} |"))).unwrap();
+        assert!(line("P1").contains("| RU, RC |"), "{}", line("P1"));
+        assert!(line("P9").contains("| SER |"), "{}", line("P9"));
+        assert!(line("P14").contains("| every level |"), "{}", line("P14"));
+    }
+}
