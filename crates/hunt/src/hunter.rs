@@ -1,7 +1,7 @@
 //! One worker: takes a case number and finds out what there is to find.
 
 use crate::cause::{self, Cause, Label};
-use crate::check::{Checked, Violation, check, check_unbroken};
+use crate::check::{Checked, Predicted, Violation, check, check_unbroken};
 use crate::confirm::{Rate, confirm};
 use crate::error::HuntError;
 use crate::executor::{Broke, Executor, Fixture};
@@ -71,6 +71,11 @@ impl Hunter<'_> {
         let sent = |h: &isolde_core::History| h.steps.len() as u64;
         tally.statements_in_all +=
             sent(&checked.concurrent) + checked.replays.iter().map(|(_, h)| sent(h)).sum::<u64>();
+        match &checked.predicted {
+            Predicted::Whole => tally.predicted += 1,
+            Predicted::Not(why) => *tally.not_modelled.entry(why.clone()).or_default() += 1,
+            Predicted::NotAsked => {}
+        }
         if !checked.violated() {
             if let Some(why) = checked.unknown {
                 *tally.unknown.entry(why.into()).or_default() += 1;

@@ -117,6 +117,8 @@ pub fn summary(seed: u64, shard: Shard, bugs: u64) -> Summary {
         aborted: 3_120,
         not_confirmed: 2,
         unknown: Default::default(),
+        predicted: 0,
+        not_modelled: Default::default(),
         ..Tally::default()
     };
     for _ in 0..bugs {

@@ -101,6 +101,12 @@ pub struct Summary {
     /// Cases that nothing was learned from, by the reason.
     #[serde(default)]
     pub unknown: BTreeMap<String, u64>,
+    /// Cases that the rules of the engine predicted whole.
+    #[serde(default)]
+    pub predicted: u64,
+    /// Cases of which a part is not modelled, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_modelled: BTreeMap<String, u64>,
     pub not_run: u64,
     pub waited: u64,
     pub transactions: u64,
@@ -194,6 +200,8 @@ impl Summary {
             distinct: tally.signatures.len() as u64,
             not_confirmed: tally.not_confirmed,
             unknown: tally.unknown.clone(),
+            predicted: tally.predicted,
+            not_modelled: tally.not_modelled.clone(),
             not_run: tally.not_run,
             waited: tally.waited,
             transactions: tally.transactions,
@@ -260,6 +268,8 @@ impl Summary {
             not_run: self.not_run,
             not_confirmed: self.not_confirmed,
             unknown: self.unknown.clone(),
+            predicted: self.predicted,
+            not_modelled: self.not_modelled.clone(),
             violations: self.violations,
             by_level: self.by_level.clone(),
             by_oracle: self.by_oracle.clone(),

@@ -62,6 +62,12 @@ pub struct Tally {
     pub not_confirmed: u64,
     /// Cases that nothing was learned from, by the reason.
     pub unknown: BTreeMap<String, u64>,
+    /// Cases that the rules of the engine predicted whole.
+    #[serde(default)]
+    pub predicted: u64,
+    /// Cases of which a part is not modelled, by the reason.
+    #[serde(default)]
+    pub not_modelled: BTreeMap<String, u64>,
     pub violations: Counts,
     pub by_level: BTreeMap<String, Counts>,
     pub by_oracle: BTreeMap<String, Counts>,
@@ -169,6 +175,10 @@ impl Tally {
         self.not_run += other.not_run;
         self.not_confirmed += other.not_confirmed;
         self.violations.merge(other.violations);
+        self.predicted += other.predicted;
+        for (why, count) in &other.not_modelled {
+            *self.not_modelled.entry(why.clone()).or_default() += count;
+        }
         for (why, count) in &other.unknown {
             *self.unknown.entry(why.clone()).or_default() += count;
         }

@@ -71,6 +71,11 @@ pub fn facts(summary: &Summary) -> Markup {
         ("waited", format!("{} of statements", share(summary.waited, summary.statements))),
         ("aborted", format!("{} of transactions", share(summary.aborted, summary.transactions))),
     ];
+    let asked: u64 = summary.predicted + summary.not_modelled.values().sum::<u64>();
+    if asked > 0 {
+        let whole = share(summary.predicted, asked);
+        pairs.push(("predicted by rules", format!("{whole} of cases")));
+    }
     // What did not happen and what was not asked for needs no place.
     for (name, count) in [
         ("not confirmed", summary.not_confirmed),

@@ -177,6 +177,13 @@ pub fn ending(
     for (behaviour, count) in &summary.by_behaviour {
         console.say(&console.paint(Style::Dim, &format!("  {count} documented: {behaviour}")));
     }
+    if let Some(line) = predicted(summary) {
+        console.print(&line);
+        for (why, count) in &summary.not_modelled {
+            let line = format!("  {count} not modelled: {why}");
+            console.say(&console.paint(Style::Dim, &line));
+        }
+    }
     for (why, count) in &summary.unknown {
         let line = format!("  {count} unknown: {why}");
         console.print(&console.paint(Style::Doubt, &line));
@@ -190,6 +197,16 @@ pub fn ending(
     show_findings(context, folder, summary, findings);
     console.print(&format!("report: {}", folder.path().join("report.html").display()));
     super::next::show(context, wish, folder, summary, findings);
+}
+
+/// How much the rules of the engine say of what ran; nothing where nobody
+/// asked them.
+fn predicted(summary: &Summary) -> Option<String> {
+    let all = summary.predicted + summary.not_modelled.values().sum::<u64>();
+    (all > 0).then(|| {
+        let share = 100.0 * summary.predicted as f64 / all as f64;
+        format!("predicted by the engine's rules: {share:.1}% of {all} cases")
+    })
 }
 
 /// One line for each kind of finding, and where the others are.
