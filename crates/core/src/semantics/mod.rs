@@ -26,8 +26,11 @@ mod choice;
 mod conclude;
 mod constraints;
 mod current;
+mod evaluation;
 mod finals;
 mod foreign;
+mod insert;
+mod locking_read;
 mod memory;
 mod opaque;
 mod reading;
@@ -38,8 +41,10 @@ mod store;
 #[cfg(test)]
 mod tests;
 pub mod version_tables;
+mod visibility;
 mod walk;
 mod write;
+mod write_view;
 
 use crate::Level;
 use crate::generate::BeginForm;

@@ -10,20 +10,17 @@
 use super::store::VersionId;
 use crate::Value;
 use crate::sql::dialect::{Dialect, Family};
-use crate::sql::render::{Renderer, Substitute, listed};
+use crate::sql::render::{Renderer, listed};
 use crate::sql::select::Source;
-use crate::sql::{
-    Column, Expr, Insert, InsertSource, Join, JoinKind, Literal, Order, Schema, Select, SelectItem,
-    Table, TableJoin,
-};
+use crate::sql::{Column, Expr, Literal, Schema, Table, TableJoin};
 use crate::value::Row;
 
 /// Names that no table and no column of a case bears.
 pub const PREFIX: &str = "isolde_v_";
 const ROWS_PREFIX: &str = "isolde_w_";
-const ID: &str = "isolde_iv";
-const SOURCE: &str = "isolde_src";
-const MADE: &str = "isolde_made";
+pub(super) const ID: &str = "isolde_iv";
+pub(super) const SOURCE: &str = "isolde_src";
+pub(super) const MADE: &str = "isolde_made";
 
 /// Stands in a statement for the number under which its versions are filed;
 /// who sends it puts the number in. No value of a case comes near it.
@@ -43,7 +40,7 @@ pub struct Search<'s> {
 
 impl<'s> Search<'s> {
     /// The name under which the table's columns are reached.
-    fn name(&self) -> &'s str {
+    pub(super) fn name(&self) -> &'s str {
         self.alias.unwrap_or(self.table)
     }
 
@@ -74,7 +71,7 @@ pub struct Views<'v> {
 }
 
 /// Marks a table as one of the statement itself, not of a query inside.
-const OUTER: char = '\u{2}';
+pub(super) const OUTER: char = '\u{2}';
 
 /// A key of a table: its columns, and which condition of the table says that
 /// a row takes part in it.
@@ -117,16 +114,16 @@ pub fn keys(table: &Table) -> Vec<Key> {
 
 impl VersionTables<'_> {
     /// The table that holds one view of a table.
-    fn rows_name(&self, table: &Table) -> String {
+    pub(super) fn rows_name(&self, table: &Table) -> String {
         self.quoted(&format!("{ROWS_PREFIX}{}", table.name))
     }
 
-    fn name(&self, table: &Table) -> String {
+    pub(super) fn name(&self, table: &Table) -> String {
         self.quoted(&format!("{PREFIX}{}", table.name))
     }
 
     /// A name of the case, as the engine takes it.
-    fn quoted(&self, name: &str) -> String {
+    pub(super) fn quoted(&self, name: &str) -> String {
         Renderer::new(self.dialect).name(name).into_owned()
     }
 
@@ -205,7 +202,7 @@ impl VersionTables<'_> {
     }
 
     /// What is read back of versions: id, source, columns, conditions.
-    fn read_back(&self, table: &Table) -> String {
+    pub(super) fn read_back(&self, table: &Table) -> String {
         let renderer = Renderer::new(self.dialect);
         let mut items = vec![ID.to_string(), SOURCE.to_string()];
         items.extend(table.columns.iter().map(|c| self.quoted(&c.name)));
@@ -223,7 +220,7 @@ impl VersionTables<'_> {
     }
 
     /// Makes versions from the statement, and reads them back.
-    fn make(&self, table: &Table, columns: &[&str], rest: &str) -> Vec<String> {
+    pub(super) fn make(&self, table: &Table, columns: &[&str], rest: &str) -> Vec<String> {
         let (items, name) = (self.read_back(table), self.name(table));
         let columns: String = columns.iter().map(|c| format!(", {}", self.quoted(c))).collect();
         let insert = format!("insert into {name} ({MADE}, {SOURCE}{columns}) {rest}");
@@ -239,7 +236,7 @@ impl VersionTables<'_> {
     }
 
     /// The versions of a table, as a query.
-    fn versions(&self, table: &Table, ids: &[VersionId], with_id: bool) -> String {
+    pub(super) fn versions(&self, table: &Table, ids: &[VersionId], with_id: bool) -> String {
         let ids = if ids.is_empty() { "0".into() } else { listed(ids, |id| id.to_string()) };
         let id = if with_id { format!("{ID}, ") } else { String::new() };
         let columns = listed(&table.columns, |c| self.quoted(&c.name));
@@ -248,191 +245,12 @@ impl VersionTables<'_> {
 
     /// What stands for each table in a query over the views; those of the
     /// statement itself have their versions' numbers in it.
-    fn instead(&self, name: &str, views: Views<'_>) -> Option<String> {
+    pub(super) fn instead(&self, name: &str, views: Views<'_>) -> Option<String> {
         let outer = name.strip_prefix(OUTER);
         let (name, view) = outer.map_or((name, views.inner), |name| (name, views.outer));
         let place = self.schema.tables.iter().position(|t| t.name == name)?;
         let table = &self.schema.tables[place];
         Some(format!("({})", self.versions(table, &view[place], outer.is_some())))
-    }
-
-    pub fn select(&self, select: &Select, view: &View) -> Vec<String> {
-        let views = Views { outer: view, inner: view };
-        let substitute: Substitute = &|name| self.instead(name, views);
-        let plain = Select { locking: None, ..select.clone() };
-        vec![Renderer::reading(self.dialect, substitute).select(&plain)]
-    }
-
-    /// The same query over tables that hold the view.
-    pub fn select_materialised(&self, select: &Select, view: &View) -> Vec<String> {
-        let mut sql = Vec::new();
-        let names = select.sources();
-        for (place, table) in self.schema.tables.iter().enumerate() {
-            if !names.contains(&table.name.as_str()) {
-                continue;
-            }
-            let rows = self.rows_name(table);
-            let columns = listed(&table.columns, |c| self.quoted(&c.name));
-            sql.push(format!("delete from {rows}"));
-            let versions = self.versions(table, &view[place], false);
-            sql.push(format!("insert into {rows} ({columns}) {versions}"));
-        }
-        let substitute: Substitute = &|name| {
-            let table = self.schema.table(name)?;
-            Some(self.rows_name(table))
-        };
-        let plain = Select { locking: None, ..select.clone() };
-        sql.push(Renderer::reading(self.dialect, substitute).select(&plain));
-        sql
-    }
-
-    /// A query whose rows begin with the numbers of the versions that they
-    /// were made of, one for each source.
-    pub fn select_with_sources(&self, select: &Select, views: Views<'_>) -> Vec<String> {
-        let substitute: Substitute = &|name| self.instead(name, views);
-        let names = select.from_and_joined().filter_map(Source::visible_name);
-        let mut items: Vec<SelectItem> = names.map(|name| version_of(name).into()).collect();
-        items.extend(select.items.iter().cloned());
-        let order = Order::None;
-        let mut plain = Select { locking: None, items, order, ..select.clone() };
-        let joined = plain.joins.iter_mut().map(|j| &mut j.source);
-        plain.from.iter_mut().chain(joined).for_each(mark_outer);
-        vec![Renderer::reading(self.dialect, substitute).select(&plain)]
-    }
-
-    /// The versions that an UPDATE makes of those that it finds.
-    pub fn update(&self, search: Search<'_>, sets: Sets<'_>, views: Views<'_>) -> Vec<String> {
-        let of = self.schema.table(search.table).expect("a table of the schema");
-        let written: Vec<&str> = of.writable().map(|c| c.name.as_str()).collect();
-        let mut items = vec![made_mark(), version_of(search.name())];
-        items.extend(written.iter().map(|column| match sets.iter().find(|(c, _)| c == column) {
-            Some((_, value)) => value.clone(),
-            None => qualified(search.name(), column),
-        }));
-        let select = self.targets(search, items, views);
-        self.make(of, &written, &select)
-    }
-
-    /// The versions that a write finds in the view.
-    pub fn found(&self, search: Search<'_>, views: Views<'_>) -> Vec<String> {
-        vec![self.targets(search, vec![version_of(search.name())], views)]
-    }
-
-    /// The same with the partner's version in a join.
-    pub fn found_pairs(&self, search: Search<'_>, views: Views<'_>) -> Vec<String> {
-        let partner = search.join.map(|j| version_of(j.alias.as_deref().unwrap_or(&j.table)));
-        let items = std::iter::once(version_of(search.name())).chain(partner).collect();
-        vec![self.targets(search, items, views)]
-    }
-
-    fn targets(&self, search: Search<'_>, items: Vec<Expr>, views: Views<'_>) -> String {
-        let substitute: Substitute = &|name| self.instead(name, views);
-        let source = |table: &str, alias: Option<&str>| {
-            let alias = alias.map(str::to_string);
-            let mut source = Source::Table { name: table.into(), alias };
-            mark_outer(&mut source);
-            source
-        };
-        let join = |j: &TableJoin| Join {
-            kind: if j.on.is_some() { JoinKind::Inner } else { JoinKind::Cross },
-            source: source(&j.table, j.alias.as_deref()),
-            on: j.on.clone(),
-        };
-        let select = Select {
-            items: items.into_iter().map(SelectItem::from).collect(),
-            from: Some(source(search.table, search.alias)),
-            joins: search.join.map(join).into_iter().collect(),
-            filter: search.filter.cloned(),
-            ..Select::default()
-        };
-        Renderer::reading(self.dialect, substitute).select(&select)
-    }
-
-    /// The rows that an INSERT brings, as versions, in its order.
-    pub fn incoming(&self, insert: &Insert, view: &View) -> Vec<String> {
-        let table = self.schema.table(&insert.table).expect("a table of the schema");
-        let views = Views { outer: view, inner: view };
-        let substitute: Substitute = &|name| self.instead(name, views);
-        let renderer = Renderer::reading(self.dialect, substitute);
-        let columns: Vec<&str> = match (&insert.source, insert.columns.is_empty()) {
-            (InsertSource::Values(_) | InsertSource::Select(_), true) => {
-                table.writable().map(|c| c.name.as_str()).collect()
-            }
-            _ => insert.columns.iter().map(String::as_str).collect(),
-        };
-        let rest = match &insert.source {
-            InsertSource::Values(rows) => {
-                let row = |row: &Vec<Expr>| {
-                    let cells: String =
-                        row.iter().map(|e| format!(", {}", renderer.expr(e))).collect();
-                    format!("({MADE_MARK}, 0{cells})")
-                };
-                format!("values {}", listed(rows, row))
-            }
-            InsertSource::Select(select) => {
-                let mut select = (**select).clone();
-                select.items.splice(0..0, [made_mark().into(), Expr::int(0).into()]);
-                renderer.select(&select)
-            }
-            InsertSource::Defaults => format!("values ({MADE_MARK}, 0)"),
-        };
-        self.make(table, &columns, &rest)
-    }
-
-    /// What an upsert makes of a row that is there and one that comes.
-    pub fn upserted(
-        &self,
-        table: &str,
-        sets: Sets<'_>,
-        existing: VersionId,
-        incoming: VersionId,
-    ) -> Vec<String> {
-        let of = self.schema.table(table).expect("a table of the schema");
-        let written: Vec<&str> = of.writable().map(|c| c.name.as_str()).collect();
-        let mut items = vec![made_mark(), version_of(table)];
-        items.extend(written.iter().map(|column| match sets.iter().find(|(c, _)| c == column) {
-            Some((_, value)) => with_incoming(value),
-            None => qualified(table, column),
-        }));
-        let renderer = Renderer::new(self.dialect);
-        let select = format!(
-            "select {} from ({}) as {} cross join ({}) as {EXCLUDED}",
-            listed(&items, |e| renderer.expr(e)),
-            self.versions(of, &[existing], true),
-            self.quoted(table),
-            self.versions(of, &[incoming], false)
-        );
-        self.make(of, &written, &select)
-    }
-
-    /// A version with one column set, as a foreign key's action does.
-    pub fn with_column(
-        &self,
-        table: usize,
-        id: VersionId,
-        column: &str,
-        from: &Parent,
-    ) -> Vec<String> {
-        let of = &self.schema.tables[table];
-        let written: Vec<&str> = of.writable().map(|c| c.name.as_str()).collect();
-        let value = match from {
-            Parent::Null => "null".into(),
-            Parent::Version { table: parent, id, column } => format!(
-                "(select {} from {} where {ID} = {id})",
-                self.quoted(column),
-                self.name(&self.schema.tables[*parent])
-            ),
-        };
-        let cells: String = written
-            .iter()
-            .map(|c| match *c == column {
-                true => format!(", {value}"),
-                false => format!(", {}", self.quoted(c)),
-            })
-            .collect();
-        let select =
-            format!("select {MADE_MARK}, {ID}{cells} from {} where {ID} = {id}", self.name(of));
-        self.make(of, &written, &select)
     }
 }
 
@@ -442,30 +260,30 @@ pub enum Parent {
     Version { table: usize, id: VersionId, column: String },
 }
 
-const EXCLUDED: &str = "isolde_excluded";
+pub(super) const EXCLUDED: &str = "isolde_excluded";
 
 /// The table is one of the statement itself; it keeps its name for its columns.
-fn mark_outer(source: &mut Source) {
+pub(super) fn mark_outer(source: &mut Source) {
     if let Source::Table { name, alias } = source {
         alias.get_or_insert_with(|| name.clone());
         name.insert(0, OUTER);
     }
 }
 
-fn version_of(name: &str) -> Expr {
+pub(super) fn version_of(name: &str) -> Expr {
     qualified(name, ID)
 }
 
-fn qualified(table: &str, column: &str) -> Expr {
+pub(super) fn qualified(table: &str, column: &str) -> Expr {
     Expr::Column { qualifier: Some(table.into()), name: column.into() }
 }
 
-fn made_mark() -> Expr {
+pub(super) fn made_mark() -> Expr {
     Expr::int(MADE_MARK.parse().expect("it is a number"))
 }
 
 /// The value that could not be inserted is a column of the incoming version.
-fn with_incoming(value: &Expr) -> Expr {
+pub(super) fn with_incoming(value: &Expr) -> Expr {
     let mut value = value.clone();
     fn replace(e: &mut Expr) {
         if let Expr::Incoming(name) = e {

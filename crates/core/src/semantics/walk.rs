@@ -4,9 +4,9 @@
 use super::account::Look;
 use super::choice::{Choices, permutation};
 use super::memory::Memory;
-use super::rules::{Conduct, Rule, SnapshotAt};
+use super::rules::{Conduct, Rule};
 use super::store::{Place, Store, TxId, Version, VersionId};
-use super::version_tables::{Fresh, Key, VersionTables, View, keys};
+use super::version_tables::{Fresh, Key, VersionTables, keys};
 use super::{Operation, Stop, Subject};
 use crate::generate::BeginForm;
 use crate::history::{TxEnd, What};
@@ -330,87 +330,6 @@ impl<'a> Walk<'a> {
 
     pub fn conduct(&self, tx: TxId) -> &Conduct {
         self.txs[tx].conduct.as_ref().expect("it was looked at when the reply came")
-    }
-
-    /// What the statement sees is what was committed before this moment.
-    /// None where a read sees whatever is newest.
-    pub fn snapshot(&mut self, tx: TxId, step: usize) -> Option<usize> {
-        let started = self.started.get(&step).copied().unwrap_or(self.now);
-        let snapshot = self.conduct(tx).snapshot;
-        let state = &mut self.txs[tx];
-        let snapshot = match snapshot {
-            SnapshotAt::Dirty => None,
-            _ if state.autocommit => Some(started),
-            SnapshotAt::Statement => Some(started),
-            SnapshotAt::FirstStatement | SnapshotAt::FirstRead => {
-                Some(*state.snapshot.get_or_insert(started))
-            }
-            SnapshotAt::Begin => Some(state.began),
-        };
-        self.looks.insert(step, Look { snapshot, at: self.now, by: tx });
-        snapshot
-    }
-
-    /// The same for a statement that keeps to a snapshot.
-    pub fn kept_snapshot(&mut self, tx: TxId, step: usize) -> usize {
-        self.snapshot(tx, step).unwrap_or(self.now)
-    }
-
-    pub fn is_open(&self, tx: TxId) -> bool {
-        self.txs[tx].end == End::Open
-    }
-
-    pub fn committed_before(&self, tx: TxId, moment: usize) -> bool {
-        matches!(self.txs[tx].end, End::Committed(at) if at < moment)
-    }
-
-    /// The version of a row in a snapshot, with the transaction's own writes.
-    pub fn visible(&self, place: Place, me: TxId, snapshot: usize) -> Option<&Version> {
-        let counts = |tx| tx == me || self.committed_before(tx, snapshot);
-        self.store.chain(place).last_of(counts).filter(|v| !v.dead)
-    }
-
-    /// The newest version that is committed, or the transaction's own; perhaps
-    /// a deleted one.
-    pub fn newest(&self, place: Place, me: TxId) -> Option<&Version> {
-        let counts = |tx: TxId| tx == me || matches!(self.txs[tx].end, End::Committed(_));
-        self.store.chain(place).last_of(counts)
-    }
-
-    pub fn view(&self, me: TxId, snapshot: usize) -> View {
-        let of_table = |table: usize| {
-            let places = self.store.places(table);
-            places.filter_map(|p| self.visible(p, me, snapshot).map(|v| v.id)).collect()
-        };
-        (0..self.store.tables.len()).map(of_table).collect()
-    }
-
-    /// The transaction that keeps another from taking a row.
-    pub fn holder(&self, place: Place, me: TxId, strength: Strength) -> Option<TxId> {
-        let holds = |l: &&Lock| {
-            l.place == place && l.by != me && self.is_open(l.by) && l.strength.conflicts(strength)
-        };
-        self.locks.iter().find(holds).map(|l| l.by)
-    }
-
-    /// Whether another's statement waits that may have taken rows of these
-    /// tables already: how far it has come is not known.
-    pub fn may_be_taken(&self, tables: &[usize], me: TxId) -> bool {
-        let takes = |step: &usize| {
-            let Operation::Statement(statement) = &self.subject.reading.operations[*step] else {
-                return false;
-            };
-            let names = statement.tables();
-            tables
-                .iter()
-                .any(|t| names.contains(&self.subject.reading.schema.tables[*t].name.as_str()))
-        };
-        let steps = &self.subject.history.steps;
-        self.waiting.iter().any(|s| steps[*s].session != self.txs[me].session && takes(s))
-    }
-
-    pub fn lock(&mut self, place: Place, by: TxId, strength: Strength) {
-        self.locks.push(Lock { by, place, strength, statement: self.statements });
     }
 
     pub fn version(&self, fresh: Fresh, by: TxId) -> Version {

@@ -1,0 +1,190 @@
+//! INSERT, row by row: keys that are taken, and what becomes of them.
+
+use super::Stop;
+use super::conclude::{Expected, Trouble};
+use super::constraints::Clash;
+use super::foreign::Change;
+use super::rules::Changed;
+use super::store::{Place, TxId, Version};
+use super::walk::{Strength, Walk};
+use super::write_view::Reads;
+use crate::history::ErrorClass;
+use crate::sql::{Conflict, Insert, InsertSource};
+
+impl Walk<'_> {
+    pub async fn insert(&mut self, tx: TxId, step: usize, insert: &Insert) -> Result<(), Stop> {
+        let table = self.table(&insert.table, step)?;
+        let how = Reads {
+            table: &insert.table,
+            update: false,
+            may_read_consistently: matches!(insert.source, InsertSource::Select(_)),
+            source_only: true,
+            reads_others: matches!(insert.source, InsertSource::Select(_)),
+        };
+        let (view, mut trouble) = self.before_write(tx, step, how)?;
+        let inner = self.inner_of_write(tx, step, &view)?;
+        let sql = self.tables.incoming(insert, &inner);
+        let incoming = self.fresh(table, sql, Some(step)).await?;
+        let before = self.store.clone();
+        let mut done = Vec::new();
+        let mut count = 0;
+        for fresh in incoming {
+            let new = self.version(fresh, tx);
+            let row = (table, insert);
+            count += self.insert_row(tx, step, row, new, &mut done, &mut trouble).await?;
+        }
+        self.all_foreign_keys(tx, step, done, &mut trouble).await?;
+        self.conclude(tx, step, Expected::Count(count), trouble, Some(before))
+    }
+
+    /// One row of an INSERT; how many rows it counts for.
+    async fn insert_row(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        (table, insert): (usize, &Insert),
+        new: Version,
+        done: &mut Vec<Change>,
+        trouble: &mut Trouble,
+    ) -> Result<u64, Stop> {
+        let rules = self.conduct(tx).rules;
+        if insert.conflict == Conflict::Ignore && self.ignores_constraints() {
+            if self.counts_changes() && self.has_forbidden_null(table, &new) {
+                let why = "what IGNORE puts in the place of a NULL is not modelled";
+                return Err(Stop::not_modelled(step, why));
+            }
+            let mut broken = Trouble::default();
+            self.holds_rules_of_row(tx, step, table, &new, &mut broken);
+            let orphan = self.counts_changes() && !self.has_parents(tx, table, &new);
+            if broken.is_certain() || orphan {
+                return Ok(0);
+            }
+        } else {
+            self.holds_rules_of_row(tx, step, table, &new, trouble);
+        }
+        let clashes = self.seen_clashes(tx, step, table, None, &new);
+        // The first key that is taken decides, unless its row goes.
+        let decided = matches!(insert.conflict, Conflict::Ignore | Conflict::Update { .. })
+            && clashes.iter().any(|(_, c)| matches!(c, Clash::Taken(_)));
+        for (_, clash) in clashes.iter().filter(|_| !decided) {
+            if let Clash::Held(by) = clash {
+                let why = format!("{} is writing a row with its key", self.txs[*by].session);
+                trouble.held(rules.unique, why);
+            }
+        }
+        let taken: Vec<(usize, Place)> = clashes
+            .into_iter()
+            .filter_map(|(key, clash)| match clash {
+                Clash::Taken(place) => Some((key, place)),
+                Clash::Held(_) => None,
+            })
+            .collect();
+        if self.counts_changes() && !taken.is_empty() && !self.has_parents(tx, table, &new) {
+            // The index of the foreign key may come before that of the key.
+            trouble.may(ErrorClass::Constraint, rules.foreign);
+        }
+        let mut replaced = 0;
+        match &insert.conflict {
+            _ if taken.is_empty() => {}
+            Conflict::Fail => {
+                trouble.must(ErrorClass::Constraint, rules.unique, "its key is taken");
+                return Ok(0);
+            }
+            Conflict::Ignore | Conflict::DoNothing { .. } => {
+                for (_, place) in taken {
+                    self.sees_conflict(tx, step, place, trouble);
+                }
+                self.use_rule(step, rules.upsert);
+                return Ok(0);
+            }
+            Conflict::Replace => {
+                self.use_rule(step, rules.unique);
+                let mut gone: Vec<Place> = taken.into_iter().map(|(_, place)| place).collect();
+                gone.dedup();
+                for place in gone {
+                    let old = self.newest(place, tx).filter(|v| !v.dead).cloned();
+                    if old.is_none() {
+                        continue;
+                    }
+                    if self.counts_changes() {
+                        // A row that is replaced by its equal may stay as it is.
+                        let same = old.as_ref().is_some_and(|old| old.row == new.row);
+                        replaced += if same { self.choices.choose(2) as u64 } else { 1 };
+                    }
+                    self.take(place, tx, Strength::Update, trouble);
+                    self.store.delete(place, tx, self.statements, self.now);
+                    done.push(Change { place, old, new: None });
+                }
+            }
+            Conflict::Update { key, sets, .. } => {
+                let any_key = self.counts_changes();
+                let arbiter = self.arbiter(table, key);
+                let hit = if any_key {
+                    taken.get(self.choices.choose(taken.len()))
+                } else {
+                    taken.iter().find(|(k, _)| Some(*k) == arbiter)
+                };
+                let Some((_, place)) = hit.copied() else {
+                    trouble.must(ErrorClass::Constraint, rules.unique, "its key is taken");
+                    return Ok(0);
+                };
+                self.use_rule(step, rules.upsert);
+                self.sees_conflict(tx, step, place, trouble);
+                let Some(old) = self.newest(place, tx).cloned() else { return Ok(0) };
+                let sets = self.sets_in_order(sets, step, false)?;
+                let sql = self.tables.upserted(&insert.table, &sets, old.id, new.id);
+                let Some(fresh) = self.fresh(table, sql, Some(step)).await?.pop() else {
+                    return Ok(0);
+                };
+                let changed = self.version(fresh, tx);
+                self.take(place, tx, self.strength(tx, table, &old, &changed), trouble);
+                if self.counts_changes() && old.row == changed.row {
+                    // Whether a row that stays as it is counts has been seen both ways.
+                    return Ok(self.choices.choose(2) as u64);
+                }
+                self.holds_rules_of_row(tx, step, table, &changed, trouble);
+                self.store.add_version(place, changed.clone());
+                let change = Change { place, old: Some(old), new: Some(changed) };
+                self.key_is_free(tx, step, &change, trouble);
+                done.push(change);
+                return Ok(if self.counts_changes() { 2 } else { 1 });
+            }
+        }
+        let place = self.store.add_row(table, new.clone());
+        self.lock(place, tx, Strength::Update);
+        self.takes_the_place(tx, place, &new);
+        done.push(Change { place, old: None, new: Some(new) });
+        Ok(1 + replaced)
+    }
+
+    /// Who keeps a snapshot cannot act on a row that is not in it.
+    fn sees_conflict(&mut self, tx: TxId, step: usize, place: Place, trouble: &mut Trouble) {
+        if self.conduct(tx).changed != Changed::Abort {
+            return;
+        }
+        let snapshot = self.kept_snapshot(tx, step);
+        let seen = self.visible(place, tx, snapshot).map(|v| v.id);
+        if seen != self.newest(place, tx).map(|v| v.id) {
+            let why = "the row that has its key was changed after its snapshot";
+            trouble.must(ErrorClass::Serialization, self.conduct(tx).rules.upsert, why);
+        }
+    }
+
+    /// Where rows live by their primary key, a new row takes the record of a
+    /// deleted one: whoever wrote it does not see the old row any more, though
+    /// it was deleted after the view was made.
+    pub fn takes_the_place(&mut self, tx: TxId, place: Place, new: &Version) {
+        let primary = self.keys[place.table].iter().position(|k| k.primary);
+        let Some(primary) = primary.filter(|_| self.counts_changes()) else { return };
+        let key = self.key_of(place.table, primary, new);
+        let others: Vec<Place> = self.store.places(place.table).filter(|p| *p != place).collect();
+        for other in others {
+            let last = self.store.chain(other).versions.last();
+            let same =
+                |v: &Version| v.dead && v.by != tx && self.key_of(place.table, primary, v) == key;
+            if last.is_some_and(same) {
+                self.store.delete(other, tx, self.statements, self.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What a write reads: its view, what its queries see, and what it sets.
+
+use super::Stop;
+use super::conclude::Trouble;
+use super::current::Scan;
+use super::rules::{Changed, SnapshotAt};
+use super::store::{Place, TxId};
+use super::version_tables::View;
+use super::walk::Walk;
+use crate::history::ErrorClass;
+use crate::sql::dialect::Family;
+use crate::sql::{Expr, InsertSource, Stmt};
+
+/// How a write reads.
+pub struct Reads<'s> {
+    pub table: &'s str,
+    pub update: bool,
+    /// Where the level has it, what it selects takes no locks.
+    pub may_read_consistently: bool,
+    /// Its own table is not searched.
+    pub source_only: bool,
+    pub reads_others: bool,
+}
+
+impl Walk<'_> {
+    /// What every write starts with: its view and what may be in its way.
+    pub fn before_write(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        how: Reads<'_>,
+    ) -> Result<(View, Trouble), Stop> {
+        let rules = self.conduct(tx).rules;
+        let view = self.view_of_write(tx, step, how)?;
+        let mut trouble = Trouble::default();
+        if self.txs[tx].read_only {
+            trouble.must(ErrorClass::ReadOnly, rules.write, "its transaction is read only");
+        }
+        self.needs_database(tx, step, &mut trouble);
+        self.txs[tx].writer = true;
+        self.use_rule(step, rules.write);
+        self.may_meet_changes(tx, &mut trouble);
+        self.may_refuse(tx, &mut trouble);
+        if self.conduct(tx).refuses && self.conduct(tx).poisons {
+            // Its own keys may be in its way.
+            trouble.may(ErrorClass::Constraint, rules.unique);
+        }
+        Ok((view, trouble))
+    }
+
+    /// With current reads under a snapshot, whatever is scanned and is not in
+    /// the snapshot is the end of the transaction, be it asked for or not.
+    pub fn may_meet_changes(&self, tx: TxId, trouble: &mut Trouble) {
+        let conduct = self.conduct(tx);
+        if conduct.waits_may_abort {
+            trouble.may(ErrorClass::WriteConflict, &super::rules::innodb::M2);
+        }
+    }
+
+    /// What the queries inside of a write see.
+    pub fn inner_of_write(&mut self, tx: TxId, step: usize, view: &View) -> Result<View, Stop> {
+        if !self.conduct(tx).plain_subqueries {
+            return Ok(view.clone());
+        }
+        let plain = (0..view.len()).map(|table| self.plain_view_of(table, tx, step));
+        let plain = plain.collect::<Result<View, Stop>>()?;
+        let certain = matches!(self.operation(step), Some(Stmt::Insert(i)) if matches!(i.source, InsertSource::Values(_)));
+        let selects = matches!(self.operation(step), Some(Stmt::Insert(i)) if matches!(i.source, InsertSource::Select(_)));
+        if certain {
+            return Ok(plain);
+        }
+        // Whether a query is computed beforehand is the optimizer's choice.
+        let open = plain != *view && !selects && self.operation(step).is_some_and(reads_others);
+        Ok(if open && self.choices.choose(2) == 1 { plain } else { view.clone() })
+    }
+
+    /// What a write sees: its snapshot, or what is current of its own table
+    /// and of those that it locks while it reads.
+    fn view_of_write(&mut self, tx: TxId, step: usize, how: Reads<'_>) -> Result<View, Stop> {
+        let conduct = self.conduct(tx);
+        if conduct.changed != Changed::Current {
+            let snapshot = self.kept_snapshot(tx, step);
+            return Ok(self.view(tx, snapshot));
+        }
+        let semi = conduct.semi_consistent && how.update;
+        let consistent = conduct.consistent_reads_in_writes && how.may_read_consistently;
+        let table = self.table(how.table, step)?;
+        let mut current = Vec::new();
+        if !consistent {
+            current.extend(0..self.store.tables.len());
+        } else if !how.source_only {
+            current.push(table);
+        }
+        if consistent && how.reads_others {
+            self.use_rule(step, &super::rules::innodb::I9);
+        }
+        let scan = if semi { Scan::SemiConsistent } else { Scan::Waits };
+        self.current_view(tx, step, &current, scan)
+    }
+
+    /// A current read under a snapshot fails on what the snapshot lacks.
+    pub fn not_in_snapshot(&self, place: Place, tx: TxId, trouble: &mut Trouble) {
+        let conduct = self.conduct(tx);
+        let since = match conduct.snapshot {
+            SnapshotAt::Begin => Some(self.txs[tx].began),
+            _ => self.txs[tx].snapshot,
+        };
+        let Some(since) = since.filter(|_| conduct.snapshot_writes) else { return };
+        let newest = self.newest(place, tx);
+        if newest.is_some_and(|v| v.by != tx && !self.committed_before(v.by, since)) {
+            let why = "a row that it locks was changed after its view";
+            trouble.must(ErrorClass::WriteConflict, conduct.rules.changed_row, why);
+        }
+    }
+
+    /// The engine counts rows that changed, not rows that were found.
+    pub fn counts_changes(&self) -> bool {
+        self.subject.reading.dialect.family == Family::Mysql
+    }
+
+    /// What is set, as expressions over the old row: where the engine assigns
+    /// from left to right, later ones see what earlier ones set.
+    pub fn sets_in_order(
+        &self,
+        sets: &[(String, Expr)],
+        step: usize,
+        joined: bool,
+    ) -> Result<Vec<(String, Expr)>, Stop> {
+        if self.subject.reading.dialect.family != Family::Mysql {
+            return Ok(sets.to_vec());
+        }
+        let mut done: Vec<(String, Expr)> = Vec::new();
+        for (column, value) in sets {
+            let mut value = value.clone();
+            let replaced = replace_columns(&mut value, &done);
+            if replaced && joined {
+                let why = "the order of assignments in a join is not modelled";
+                return Err(Stop::not_modelled(step, why));
+            }
+            done.push((column.clone(), value));
+        }
+        Ok(done)
+    }
+}
+
+/// Whether a write has a query in it.
+pub fn reads_others(statement: &Stmt) -> bool {
+    let mut found = false;
+    statement.visit(&mut |e| found |= e.subquery().is_some());
+    found
+}
+
+/// Puts what was set in the place of columns; true when there was one.
+fn replace_columns(value: &mut Expr, set: &[(String, Expr)]) -> bool {
+    if let Expr::Column { name, .. } = value {
+        let Some((_, new)) = set.iter().find(|(column, _)| column == name) else { return false };
+        *value = new.clone();
+        return true;
+    }
+    value.children_mut().into_iter().fold(false, |any, e| replace_columns(e, set) | any)
+}
