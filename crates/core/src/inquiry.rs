@@ -44,9 +44,17 @@ pub struct Desk(Rc<RefCell<Papers>>);
 struct Papers {
     question: Option<Question>,
     answer: Option<Answer>,
+    numbers: u32,
 }
 
 impl Desk {
+    /// A number that nobody else at this desk has, from 1 on.
+    pub fn fresh_number(&self) -> u32 {
+        let mut papers = self.0.borrow_mut();
+        papers.numbers += 1;
+        papers.numbers
+    }
+
     async fn ask(&self, question: Question) -> Answer {
         self.0.borrow_mut().question = Some(question);
         std::future::poll_fn(|_| match self.0.borrow_mut().answer.take() {
@@ -146,6 +154,14 @@ mod tests {
         assert_eq!(sum, Ok(7));
         let after = |n| Question::Evaluate(vec![format!("after {n}")]);
         assert_eq!(asked, [after(0), after(3), after(7)]);
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_desk_whoever_sits_there() {
+        let desk = Desk::default();
+        let beside = desk.clone();
+        assert_eq!([desk.fresh_number(), beside.fresh_number(), desk.fresh_number()], [1, 2, 3]);
+        assert_eq!(Desk::default().fresh_number(), 1);
     }
 
     #[test]

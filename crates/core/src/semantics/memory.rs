@@ -12,7 +12,6 @@ type Asked = (Option<usize>, Vec<String>);
 pub struct Memory {
     /// By step, because two steps that say the same make versions of their own.
     known: HashMap<Asked, Result<Vec<Row>, DbError>>,
-    made: u32,
 }
 
 impl Memory {
@@ -28,8 +27,7 @@ impl Memory {
         if let Some(known) = self.known.get(&question) {
             return known.clone();
         }
-        self.made += 1;
-        let made = self.made.to_string();
+        let made = desk.fresh_number().to_string();
         let statements = question.1.iter().map(|s| s.replace(MADE_MARK, &made)).collect();
         let answer = desk.evaluate(statements).await;
         self.known.insert(question, answer.clone());
