@@ -220,6 +220,29 @@ fn commands_load_reset_and_explain() {
 }
 
 #[test]
+fn why_explains_what_was_typed_while_transactions_are_open() {
+    for (target, rule) in [("sqlite+wal", "S2 a snapshot"), ("postgres", "P7 a snapshot")] {
+        let typed = "\
+.why
+create table t (id int primary key, v int); insert into t values (1, 10);
+.level serializable
+begin; select v from t;
+s2> update t set v = 11;
+s1> select v from t;
+.why
+s1> commit;
+";
+        let output = pipe(&["repl", target], typed.as_bytes());
+        let text = String::from_utf8(output.stdout).unwrap();
+        let expected = format!("inside {rule} a transaction: does not see what s2 committed");
+        for part in ["Nothing was done yet.", &expected, "consistent: ", "[1] https://"] {
+            assert!(text.contains(part), "{target}: no `{part}` in\n{text}");
+        }
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
 fn nonsense_is_told_and_never_a_panic() {
     let mut input: Vec<u8> = b".nothing\n.level\n.level s1 chaos\n.load /nowhere\n.save\n.cancel\n.\n;\n;;\ns1(\ns1(rr)> x;\ns1>\n>;\nsetup>;\n.target what\n'".to_vec();
     let mut dice: u64 = 7;

@@ -47,9 +47,9 @@ impl PartialEq for Fixture {
 pub struct VersionFixture {
     pub create: Vec<String>,
     pub load: Vec<String>,
-    /// The first rows are what the setup leaves in the tables of the case,
-    /// which must stand when they are loaded.
-    pub from_setup: bool,
+    /// What makes the tables that hold the first rows, and these rows, where
+    /// they are copied from there.
+    pub from_setup: Option<Vec<String>>,
 }
 
 impl Fixture {
@@ -68,11 +68,13 @@ impl Fixture {
     pub fn of_case(case: &Case, on: &TargetInfo, default_level: Level) -> Fixture {
         let setup = case.setup_for(&on.engine, &on.version);
         let reading = Reading::of_case(case, on, default_level);
+        let preparation = Reading::preparation(case, on);
+        let preparation = preparation.into_iter().map(str::to_string).collect();
         Fixture {
             create: setup.iter().map(|s| s.sql.clone()).collect(),
             reset: Vec::new(),
             changes_schema: true,
-            versions: Some(VersionFixture::of_setup(&reading)),
+            versions: Some(VersionFixture::of_setup(&reading, preparation)),
             reading: Some(Arc::new(reading)),
         }
     }
@@ -82,12 +84,13 @@ impl VersionFixture {
     fn of(plan: &Plan) -> VersionFixture {
         let tables = VersionTables { schema: &plan.schema, dialect: &plan.dialect };
         let load = tables.load_sql(&plan.rows);
-        VersionFixture { create: tables.create_sql(), load, from_setup: false }
+        VersionFixture { create: tables.create_sql(), load, from_setup: None }
     }
 
-    fn of_setup(reading: &Reading) -> VersionFixture {
+    fn of_setup(reading: &Reading, preparation: Vec<String>) -> VersionFixture {
         let tables = VersionTables { schema: &reading.schema, dialect: &reading.dialect };
-        VersionFixture { create: tables.create_sql(), load: tables.copy_sql(), from_setup: true }
+        let (create, load) = (tables.create_sql(), tables.copy_sql());
+        VersionFixture { create, load, from_setup: Some(preparation) }
     }
 }
 
@@ -194,7 +197,7 @@ impl Executor {
                     // Tables of somebody's own that cannot be had twice: then
                     // nothing is evaluated.
                     Err(HuntError::Fixture { error, .. })
-                        if fixture.versions.as_ref().is_some_and(|v| v.from_setup) =>
+                        if fixture.versions.as_ref().is_some_and(|v| v.from_setup.is_some()) =>
                     {
                         Ok(Answer::Evaluated(Err(error)))
                     }
@@ -224,11 +227,13 @@ impl Executor {
         let Some(versions) = &fixture.versions else { return Ok(()) };
         self.bring_server_back()?;
         let mut create = versions.create.clone();
-        if versions.from_setup {
-            match self.runner.engine.evaluates_apart() {
-                true => create.splice(0..0, fixture.create.iter().cloned()).for_each(drop),
-                // The run has changed the rows of the setup.
-                false => self.make_tables(fixture)?,
+        if let Some(preparation) = &versions.from_setup {
+            if self.runner.engine.evaluates_apart() {
+                create.splice(0..0, preparation.iter().cloned());
+            } else {
+                // The run has changed the rows that it began with.
+                self.make_tables(preparation)?;
+                self.made = None;
             }
         }
         if self.made_versions.as_ref() != Some(&create) {
@@ -283,7 +288,7 @@ impl Executor {
 
     fn lay(&mut self, fixture: &Fixture) -> Result<(), HuntError> {
         if self.made.as_ref() != Some(&fixture.create) {
-            self.make_tables(fixture)?;
+            self.make_tables(&fixture.create)?;
         }
         self.batch(&fixture.reset)
     }
@@ -293,12 +298,12 @@ impl Executor {
         self.made = None;
     }
 
-    fn make_tables(&mut self, fixture: &Fixture) -> Result<(), HuntError> {
+    fn make_tables(&mut self, create: &[String]) -> Result<(), HuntError> {
         self.made = None;
         self.made_versions = None;
         self.runner.engine.clear()?;
-        self.batch(&fixture.create)?;
-        self.made = Some(fixture.create.clone());
+        self.batch(create)?;
+        self.made = Some(create.to_vec());
         Ok(())
     }
 

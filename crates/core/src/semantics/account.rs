@@ -147,7 +147,9 @@ impl Walk<'_> {
         let mut writers: BTreeSet<usize> = BTreeSet::new();
         for (_, chains) in tables.filter(|(t, _)| names.contains(&t.name.as_str())) {
             let versions = chains.iter().flat_map(|c| &c.versions).filter(|v| v.at <= look.at);
-            writers.extend(versions.map(|v| v.by).filter(|by| *by != FIRST_ROWS && *by != look.by));
+            let session = &self.txs[look.by].session;
+            let others = |by: &usize| *by != FIRST_ROWS && self.txs[*by].session != *session;
+            writers.extend(versions.map(|v| v.by).filter(others));
         }
         writers.into_iter().map(|by| self.of_writer(by, look)).collect()
     }
@@ -167,8 +169,17 @@ impl Walk<'_> {
     }
 }
 
+/// What is known of a run beside a serial one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Serially {
+    /// Whether an order explains it is to be found out.
+    Unknown,
+    /// It is not as the serial run in the order of the commits.
+    Differs,
+}
+
 /// What the rules say of a run, step by step and as a whole.
-pub async fn account(subject: &Subject<'_>, desk: &Desk) -> Account {
+pub async fn account(subject: &Subject<'_>, desk: &Desk, serially: Serially) -> Account {
     let (explanation, steps) = if subject.has_rules() {
         let (prediction, steps) = predict_steps(subject, desk.clone()).await;
         (super::explained(subject, desk, prediction).await, steps)
@@ -176,7 +187,7 @@ pub async fn account(subject: &Subject<'_>, desk: &Desk) -> Account {
         let why = "there are no rules for this engine".into();
         (Explanation::NotModelled { step: None, why }, Steps::default())
     };
-    let (label, why) = whole(subject, desk, &explanation).await;
+    let (label, why) = whole(subject, desk, &explanation, serially).await;
     let told: Vec<StepAccount> =
         (0..subject.history.steps.len()).map(|n| step(subject, &explanation, &steps, n)).collect();
     let mut rules: Vec<CitedRule> = Vec::new();
@@ -196,7 +207,12 @@ pub async fn account(subject: &Subject<'_>, desk: &Desk) -> Account {
     Account { label, why, steps: told, rules }
 }
 
-async fn whole(subject: &Subject<'_>, desk: &Desk, found: &Explanation) -> (Whole, String) {
+async fn whole(
+    subject: &Subject<'_>,
+    desk: &Desk,
+    found: &Explanation,
+    serially: Serially,
+) -> (Whole, String) {
     let place = |step: &Option<usize>| match step {
         Some(step) => format!("{}: ", subject.history.steps[*step].label),
         None => String::new(),
@@ -208,6 +224,10 @@ async fn whole(subject: &Subject<'_>, desk: &Desk, found: &Explanation) -> (Whol
         }
         Explanation::NotModelled { step, why } => {
             (Whole::Undecided, format!("{}not modelled: {why}", place(step)))
+        }
+        Explanation::Inside { .. } if serially == Serially::Differs => {
+            let why = "as the rules have it, and not as in the order of the commits";
+            (Whole::Documented, why.into())
         }
         Explanation::Inside { .. } => {
             let commits: Vec<String> = executed(subject.history)

@@ -51,7 +51,7 @@ use crate::generate::BeginForm;
 use crate::history::{DbError, History, What};
 use crate::inquiry::Desk;
 use account::Steps;
-pub use account::{Account, CitedRule, StepAccount, StepVerdict, Whole, account};
+pub use account::{Account, CitedRule, Serially, StepAccount, StepVerdict, Whole, account};
 use choice::Choices;
 use memory::Memory;
 pub use reading::{Operation, Reading};

@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 /// What a step does, as far as the prediction understands it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
+    /// It makes tables or first rows, before anybody else does anything.
+    Prepares,
     Begin(BeginForm),
     AutocommitOff,
     Commit,
@@ -61,19 +63,42 @@ impl Reading {
     pub fn of_case(case: &Case, on: &TargetInfo, default: Level) -> Reading {
         let dialect = Dialect::for_engine(&on.engine, &on.version);
         let case = case.clone().read_as(dialect.family);
-        let setup = case.setup_for(&on.engine, &on.version);
-        let setup: Vec<&str> = setup.iter().map(|s| s.sql.as_str()).collect();
+        let setup = Reading::preparation(&case, on);
         let (schema, unmodelled) = Unmodelled::in_setup(&setup, &dialect);
-        let operation = |step: &Step| {
-            operation(step, &schema, &unmodelled, &on.engine).unwrap_or_else(Operation::Opaque)
+        let preparing = preparing_steps(&case);
+        let operation = |(n, step): (usize, &Step)| match n < preparing {
+            true => Operation::Prepares,
+            false => {
+                operation(step, &schema, &unmodelled, &on.engine).unwrap_or_else(Operation::Opaque)
+            }
         };
         Reading {
-            operations: case.steps.iter().map(operation).collect(),
+            operations: case.steps.iter().enumerate().map(operation).collect(),
             levels: levels(&case, dialect.family, default),
             dialect,
             schema,
         }
     }
+
+    /// What makes the tables and first rows of a case: its setup, and those of
+    /// its first steps that do the same.
+    pub fn preparation<'c>(case: &'c Case, on: &TargetInfo) -> Vec<&'c str> {
+        let setup = case.setup_for(&on.engine, &on.version);
+        let steps = case.steps.iter().take(preparing_steps(case));
+        setup.iter().map(|s| s.sql.as_str()).chain(steps.map(|s| s.sql.as_str())).collect()
+    }
+}
+
+/// How many of the first steps do nothing but make tables, and rows in between:
+/// whoever types has no other setup.
+fn preparing_steps(case: &Case) -> usize {
+    let prepares = |step: &&Step| match step.kind() {
+        Kind::Ddl => true,
+        Kind::Write => matches!(step.statement(), Some(Stmt::Insert(_))),
+        _ => false,
+    };
+    let beginning: Vec<&Step> = case.steps.iter().take_while(prepares).collect();
+    beginning.iter().rposition(|step| step.kind() == Kind::Ddl).map_or(0, |last| last + 1)
 }
 
 fn operation(
@@ -254,7 +279,9 @@ mod tests {
     fn what_is_not_read_is_opaque_and_says_why() {
         let why =
             |engine: &str, step: &str| match &reading(engine, &format!("{TABLE}s1> {step};\n"))
-                .operations[0]
+                .operations
+                .last()
+                .unwrap()
             {
                 Operation::Opaque(why) => Some(why.clone()),
                 _ => None,
@@ -266,7 +293,7 @@ mod tests {
             ("postgres", "begin isolation level serializable, read only, deferrable", "DEFERRABLE"),
             ("postgres", "set transaction read only", "apart from BEGIN"),
             ("postgres", "listen t", "not read"),
-            ("postgres", "alter table t drop column v", "changes of the schema"),
+            ("postgres", "select 1;\ns1> alter table t drop column v", "changes of the schema"),
             ("postgres", "select pg_advisory_lock(1)", "pg_advisory_lock is not modelled"),
             ("postgres", "select v from u", "u is not known"),
         ] {
@@ -295,6 +322,24 @@ mod tests {
         let session = "s1> set session characteristics as transaction isolation level \
                        serializable;\ns1> begin;\ns2> begin;\n";
         assert_eq!(levels("postgres", session), [ReadCommitted, Serializable, ReadCommitted]);
+    }
+
+    #[test]
+    fn the_first_steps_may_make_the_tables() {
+        let steps = "case: t\ns1> create table t (id int primary key);\n\
+                     s1> insert into t values (1);\ns2> create table u (id int);\n\
+                     s1> insert into t values (2);\ns1> create table late (id int);\n";
+        let read = reading("postgres", steps);
+        let prepares = |o: &Operation| *o == Operation::Prepares;
+        assert!(read.operations.iter().all(prepares), "{:?}", read.operations);
+        assert_eq!(read.schema.tables.len(), 3);
+        // What others may already be in the way of is a change of the schema.
+        let late = format!("{steps}s1> begin;\ns1> create table x (id int);\n");
+        let read = reading("postgres", &late.replacen("s1> create table late (id int);\n", "", 1));
+        let names: Vec<&str> = read.schema.tables.iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(names, ["t", "u"]);
+        assert_eq!(read.operations.iter().filter(|o| prepares(o)).count(), 3);
+        assert!(matches!(read.operations[5], Operation::Opaque(_)));
     }
 
     #[test]

@@ -311,6 +311,8 @@ impl<'a> Walk<'a> {
         self.statements += 1;
         let subject = self.subject;
         match &subject.reading.operations[step] {
+            // Its rows are among the first ones.
+            Operation::Prepares => {}
             Operation::Begin(form) => self.begun(tx, step, *form)?,
             Operation::AutocommitOff | Operation::Commit | Operation::Rollback => {
                 self.control(tx, step)?;

@@ -1,6 +1,6 @@
 //! The commands that start with a dot.
 
-use super::super::{matrix, read_file, replay};
+use super::super::{explain, explain_show, matrix, read_file, replay};
 use super::show;
 use super::{Flow, Repl, Shower, open_lab};
 use crate::console::Style;
@@ -9,16 +9,19 @@ use crate::interrupt;
 use crate::shell::own_name;
 use crate::table::layout;
 use isolde_core::case::{self, Case};
+use isolde_core::semantics::CitedRule;
 use isolde_core::transcript::summary;
 use isolde_core::{Level, value};
 use isolde_engines::engine::Outcome as Answer;
+use isolde_hunt::executor::Executor;
 use std::path::Path;
 
 /// Name, arguments, what it does.
-pub const COMMANDS: [(&str, &str, &str); 14] = [
+pub const COMMANDS: [(&str, &str, &str); 15] = [
     ("sessions", "", "where each session stands, and for whom it waits"),
     ("level", "[s1] LEVEL", "the level of transactions that begin from now on"),
     ("schedule", "", "what was done so far, step by step"),
+    ("why", "", "why each statement did what it did, by the engine's rules"),
     ("save", "FILE", "write it as a case file for isolde replay"),
     ("load", "FILE", "start over with a case file, step by step"),
     ("replay", "FILE", "run a case file on a database of its own"),
@@ -57,6 +60,7 @@ impl Repl<'_> {
             ("level", Some(_)) => self.level(words),
             ("levels" | "level", _) => self.levels(),
             ("schedule", _) => self.schedule(),
+            ("why", _) => self.why(),
             ("tables", _) => self.tables(),
             ("reset", _) => self.reset(),
             ("cancel", Some(session)) => self.cancel(session),
@@ -171,6 +175,33 @@ impl Repl<'_> {
             _ => text.to_string(),
         });
         self.say(text.trim_end());
+    }
+
+    /// What was done so far, held against the rules. Statements are evaluated
+    /// in a database of its own: here somebody may hold locks.
+    fn why(&mut self) {
+        let lab = self.lab();
+        let (case, history) = (lab.case().clone(), lab.history().clone());
+        let level = case.level.unwrap_or(lab.engine().profile().default_level);
+        if case.steps.is_empty() {
+            return self.say("Nothing was done yet.");
+        }
+        let account = self.context.open(&self.target).and_then(|runner| {
+            explain::of_history(&mut Executor::new(runner), &case, level, &history)
+        });
+        let account = match account {
+            Ok(account) => account,
+            Err(failure) => return self.fail(failure),
+        };
+        let console = self.context.console;
+        for line in explain_show::told(console, &account.steps, &account.rules) {
+            self.say(&line);
+        }
+        self.say(&explain_show::whole(console, &account));
+        let rules: Vec<&CitedRule> = account.rules.iter().collect();
+        for line in explain_show::footnotes(console, &rules) {
+            self.say(&line);
+        }
     }
 
     /// Rows as a new transaction would see them.
