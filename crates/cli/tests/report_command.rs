@@ -55,6 +55,7 @@ fn finding(number: u64, seed: u64) -> Finding {
         operations: Vec::new(),
         case: "case: x\n".into(),
         reduced_by: None,
+        account: None,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::check::{Checked, Violation};
 use crate::confirm::Rate;
 use isolde_core::case::Step;
 use isolde_core::oracle::Difference;
+use isolde_core::semantics::Account;
 use isolde_core::sql::{self, Conflict, InsertSource, Kind, Stmt};
 use isolde_core::{Case, History, Level};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,10 @@ pub struct Finding {
     pub operations: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced_by: Option<Reduction>,
+    /// What the rules say of each statement of the concurrent run, where the
+    /// engine has rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
 //! One worker: takes a case number and finds out what there is to find.
 
+use crate::account;
 use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, Predicted, Violation, check, check_unbroken};
 use crate::confirm::{Rate, confirm};
@@ -151,6 +152,7 @@ impl Hunter<'_> {
         let looks_like = seen.reduced.clone().filter(|_| !worth_it);
         let reduced =
             if worth_it { self.reduced(plan, &checked, cause.label, rate)? } else { None };
+        let fixture = Fixture::of(reduced.as_ref().map_or(plan, |r| &r.plan));
         let mut evidence = match reduced {
             Some(Reduced { plan: small, checked, cause, trials, cut }) => {
                 let small = small.to_case();
@@ -164,7 +166,10 @@ impl Hunter<'_> {
             }
             None => self.evidence(plan, &case, &case, checked, cause, rate, None),
         };
+        let about = (&fixture, &evidence.case);
+        let account = account::of_violation(&mut self.executor, about, &evidence.concurrent)?;
         let finding = &mut evidence.finding;
+        finding.account = account;
         if finding.reduced_by.is_some() {
             let seen = self.seen.entry(unreduced).or_default();
             seen.reduced.get_or_insert_with(|| finding.signature.clone());
@@ -225,6 +230,7 @@ impl Hunter<'_> {
             cause,
             rate,
             reduced_by,
+            account: None,
         };
         let mut concurrent = checked.concurrent;
         concurrent.seed = Some(plan.seed);

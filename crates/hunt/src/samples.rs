@@ -98,6 +98,7 @@ pub fn made(number: u64, run: &str, label: Label, signature: &str) -> Evidence {
         operations: Vec::new(),
         case: case::format(&case),
         reduced_by: Some(Reduction { statements_before: 17, statements_after: 9, trials: 41, cut: false }),
+        account: None,
     };
     let serial = match run {
         "serialization" => vec![],

@@ -1,7 +1,7 @@
 //! A finding: what it says, its timeline, what differs, its script.
 
 use super::html::{code, cut, details, download, is_exact, plural, table, text, visible};
-use super::{compare, prose, setup, timeline};
+use super::{compare, prose, setup, timeline, why};
 use crate::shell::shell_word;
 use isolde_core::history::FinalRows;
 use isolde_core::transcript::summary;
@@ -64,11 +64,12 @@ fn with_runs(finding: &Finding, stored: &Stored) -> Markup {
         @match &stored.concurrent {
             Ok(history) => {
                 @let drawn = html! {
-                    (timeline::timeline(history, &finding.differences))
+                    (timeline::timeline(history, &finding.differences, finding.account.as_ref()))
                     (finals(history))
                 };
                 h4 { "What happened" }
                 (setup::beside(&finding.case, history, &drawn))
+                @if let Some(account) = &finding.account { (why::below(account)) }
             }
             Err(error) => (damage(error)),
         }

@@ -22,6 +22,7 @@ mod setup;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod why;
 
 use isolde_hunt::HuntError;
 use isolde_hunt::folder::Folder;

@@ -4,9 +4,11 @@
 
 use super::html::{NEW_LINE, code, cut, plural, text};
 use super::layout::{Cell, Kind, Layout};
+use super::why;
 use isolde_core::History;
 use isolde_core::history::{TxEnd, What};
 use isolde_core::oracle::Difference;
+use isolde_core::semantics::Account;
 use isolde_core::value::show_rows;
 use maud::{Markup, html};
 
@@ -18,7 +20,11 @@ const MOST_BESIDE: usize = 240;
 const LEGEND: &str = "Time goes down. The line beside a session is its transaction: green \
     committed, red aborted, broken rolled back. A hatched bar is a wait.";
 
-pub fn timeline(history: &History, differences: &[Difference]) -> Markup {
+pub fn timeline(
+    history: &History,
+    differences: &[Difference],
+    account: Option<&Account>,
+) -> Markup {
     let layout = Layout::of(history);
     let shown = layout.rows.min(MOST_ROWS);
     let class = if wants_rails(&layout) { "timeline rails" } else { "timeline" };
@@ -42,7 +48,7 @@ pub fn timeline(history: &History, differences: &[Difference]) -> Markup {
                     }
                 }
                 @for cell in layout.cells.iter().filter(|c| c.row < shown) {
-                    (moment(cell, differences))
+                    (moment(cell, differences, account))
                     (NEW_LINE)
                 }
             }
@@ -75,12 +81,13 @@ fn bar(class: &str, lane: usize, from: usize, to: usize) -> Markup {
     html! { li class=(class) aria-hidden="true" style=(place) {} }
 }
 
-fn moment(cell: &Cell<'_>, differences: &[Difference]) -> Markup {
+fn moment(cell: &Cell<'_>, differences: &[Difference], account: Option<&Account>) -> Markup {
     let answered = cell.news.iter().any(|w| {
         matches!(w, What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_))
     });
     let serially =
         cell.step.filter(|_| answered).and_then(|s| serial_answer(&s.label, differences));
+    let told = cell.step.filter(|_| answered).and_then(|s| why::of_step(&s.label, account?));
     let mut class = String::from("cell");
     match cell.what {
         Kind::Statement(_) => {}
@@ -108,6 +115,7 @@ fn moment(cell: &Cell<'_>, differences: &[Difference]) -> Markup {
             @if let Some(serially) = serially {
                 span.serially { "serially: " (text(&cut(&serially, LONGEST_ANSWER))) }
             }
+            @if let Some(told) = told { (told) }
         }
     }
 }
@@ -168,7 +176,7 @@ mod tests {
     use isolde_hunt::samples::recorded;
 
     fn page(history: &History, differences: &[Difference]) -> String {
-        timeline(history, differences).into_string()
+        timeline(history, differences, None).into_string()
     }
 
     #[test]
