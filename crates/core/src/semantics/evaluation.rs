@@ -149,11 +149,16 @@ impl VersionTables<'_> {
         }));
         let renderer = Renderer::new(self.dialect);
         let select = format!(
-            "select {} from ({}) as {} cross join ({}) as {EXCLUDED}",
+            "select {} from ({}) as {} cross join (select {} from {} where {ID} = {incoming}) as \
+             {EXCLUDED}",
             listed(&items, |e| renderer.expr(e)),
             self.versions(of, &[existing], true),
             self.quoted(table),
-            self.versions(of, &[incoming], false)
+            listed(&of.columns, |c| {
+                let name = self.quoted(&incoming_name(&c.name));
+                format!("{} as {name}", self.quoted(&c.name))
+            }),
+            self.name(of)
         );
         self.make(of, &written, &select)
     }

@@ -282,12 +282,18 @@ pub(super) fn made_mark() -> Expr {
     Expr::int(MADE_MARK.parse().expect("it is a number"))
 }
 
+/// A column of the incoming version has a name of its own: one without a
+/// qualifier is that of the row that is there.
+pub(super) fn incoming_name(column: &str) -> String {
+    format!("{EXCLUDED}_{column}")
+}
+
 /// The value that could not be inserted is a column of the incoming version.
 pub(super) fn with_incoming(value: &Expr) -> Expr {
     let mut value = value.clone();
     fn replace(e: &mut Expr) {
         if let Expr::Incoming(name) = e {
-            *e = qualified(EXCLUDED, name);
+            *e = qualified(EXCLUDED, &incoming_name(name));
         }
         e.children_mut().into_iter().for_each(replace);
     }
