@@ -127,7 +127,7 @@ impl Walk<'_> {
         let others = self.others_open(tx);
         self.poison(tx);
         let rule = match error.class {
-            ErrorClass::Deadlock if others => Some(rules.deadlock),
+            ErrorClass::Deadlock if others && self.somebody_waits(step) => Some(rules.deadlock),
             ErrorClass::LockTimeout if others && self.subject.history.outcome(step).waited => {
                 Some(rules.held_row)
             }
@@ -165,6 +165,11 @@ impl Walk<'_> {
         let since = points.and_then(|p| p.last()).map(|(_, before)| *before);
         self.store.roll_back(tx, since);
         self.locks.retain(|l| l.by != tx || since.is_some_and(|s| l.statement <= s));
+    }
+
+    /// A circle has at least one who waits: the victim itself, or another.
+    fn somebody_waits(&self, victim: usize) -> bool {
+        self.subject.history.outcome(victim).waited || !self.waiting.is_empty()
     }
 
     pub fn others_open(&self, tx: TxId) -> bool {
