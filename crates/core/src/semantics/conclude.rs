@@ -1,10 +1,10 @@
 //! What was observed, against what the rules allow.
 
-use super::Stop;
 use super::finals::plain_query;
 use super::rules::{Locks, Rule};
 use super::store::{Chain, Store, TxId, Version};
 use super::walk::{End, Walk};
+use super::{Operation, Stop};
 use crate::generate::BeginForm;
 use crate::history::{DbError, ErrorClass, What};
 use crate::transcript::reply_text;
@@ -201,6 +201,10 @@ impl Walk<'_> {
                 let mut trouble = Trouble::default();
                 self.may_refuse(tx, &mut trouble);
                 self.failed(tx, step, error, &trouble)
+            }
+            Some(_) if matches!(self.subject.reading.operations[step], Operation::Rollback) => {
+                self.use_rule(step, self.conduct(tx).rules.rollback);
+                Ok(())
             }
             _ => Ok(()),
         }

@@ -3,7 +3,7 @@
 use super::Stop;
 use super::conclude::{Expected, Trouble};
 use super::rules::SnapshotAt;
-use super::store::{TxId, VersionId};
+use super::store::{TxId, Version, VersionId};
 use super::version_tables::View;
 use super::walk::Walk;
 use crate::Value;
@@ -158,7 +158,17 @@ impl<'a> Walk<'a> {
             self.txs[tx].snapshot = None;
         }
         self.use_rule(step, self.conduct(tx).rules.read);
+        self.use_own_writes(tx, step, &view);
         self.conclude(tx, step, Expected::Rows(rows), Trouble::default(), None)
+    }
+
+    /// What the transaction itself wrote is among what it reads.
+    fn use_own_writes(&mut self, tx: TxId, step: usize, view: &View) {
+        let own = |v: &Version| v.by == tx && view.iter().any(|ids| ids.contains(&v.id));
+        let mut chains = self.store.tables.iter().flatten();
+        if chains.any(|chain| chain.versions.iter().any(own)) {
+            self.use_rule(step, self.conduct(tx).rules.own_writes);
+        }
     }
 
     /// A query over derived tables goes other ways through an optimizer than

@@ -4,7 +4,7 @@ use super::Stop;
 use super::conclude::Trouble;
 use super::current::Scan;
 use super::rules::{Changed, SnapshotAt};
-use super::store::{Place, TxId};
+use super::store::{Place, TxId, Version};
 use super::version_tables::View;
 use super::walk::Walk;
 use crate::history::ErrorClass;
@@ -94,8 +94,17 @@ impl Walk<'_> {
         if consistent && how.reads_others {
             self.use_rule(step, &super::rules::innodb::I9);
         }
+        if semi && self.holds_changes_of_others(table, tx) {
+            self.use_rule(step, self.conduct(tx).rules.changed_row);
+        }
         let scan = if semi { Scan::SemiConsistent } else { Scan::Waits };
         self.current_view(tx, step, &current, scan)
+    }
+
+    /// Whether others, who are still open, have written rows of a table.
+    fn holds_changes_of_others(&self, table: usize, tx: TxId) -> bool {
+        let of_others = |v: &Version| v.by != tx && self.is_open(v.by);
+        self.store.places(table).any(|p| self.store.chain(p).versions.iter().any(of_others))
     }
 
     /// A current read under a snapshot fails on what the snapshot lacks.
