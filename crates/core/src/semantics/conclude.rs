@@ -210,12 +210,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Where nobody waits, whatever meets another transaction may be refused.
-    pub fn may_refuse(&self, tx: TxId, trouble: &mut Trouble) {
-        let conduct = self.conduct(tx);
-        if !conduct.refuses {
-            return;
-        }
+    /// Whether another transaction was open at some time while this one was.
+    pub fn met_others(&self, tx: TxId) -> bool {
         let since = self.txs[tx].began;
         let meets = |(other, t): (TxId, &super::walk::Tx)| {
             other != tx
@@ -226,7 +222,13 @@ impl Walk<'_> {
                     End::RolledBack => false,
                 }
         };
-        if self.txs.iter().enumerate().any(meets) {
+        self.txs.iter().enumerate().any(meets)
+    }
+
+    /// Where nobody waits, whatever meets another transaction may be refused.
+    pub fn may_refuse(&self, tx: TxId, trouble: &mut Trouble) {
+        let conduct = self.conduct(tx);
+        if conduct.refuses && self.met_others(tx) {
             let rules = conduct.rules;
             trouble.may(ErrorClass::WriteConflict, rules.changed_row);
             trouble.may(ErrorClass::Serialization, rules.changed_row);

@@ -52,7 +52,7 @@ impl Walk<'_> {
     /// the snapshot is the end of the transaction, be it asked for or not.
     pub fn may_meet_changes(&self, tx: TxId, trouble: &mut Trouble) {
         let conduct = self.conduct(tx);
-        if conduct.waits_may_abort {
+        if conduct.waits_may_abort && self.met_others(tx) {
             trouble.may(ErrorClass::WriteConflict, &super::rules::innodb::M2);
         }
     }
