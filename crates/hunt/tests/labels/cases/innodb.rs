@@ -1,0 +1,262 @@
+//! InnoDB, in MySQL and in MariaDB.
+
+use super::Where::{Order, SomeStep, Step};
+use super::{Labelled, PLAIN};
+use crate::falsify::Change;
+
+const RU: Labelled = Labelled { engines: "mysql, mariadb", level: "read uncommitted", ..PLAIN };
+const RC: Labelled = Labelled { level: "read committed", ..RU };
+const RR: Labelled = Labelled { level: "repeatable read", ..RU };
+const SER: Labelled = Labelled { level: "serializable", ..RU };
+
+pub const CASES: &[Labelled] = &[
+    Labelled {
+        name: "a transaction keeps the view of its first read",
+        shows: &[("I1", Step("s1.2")), ("I1", Step("s1.3"))],
+        steps: "s1> begin;
+            s1> select v from t where id = 1;
+            s2> update t set v = 11 where id = 1;
+            s1> select v from t where id = 1;
+            s1> commit;",
+        ..RR
+    },
+    Labelled {
+        name: "each read has a view of its own",
+        shows: &[("I2", Step("s1.2")), ("I2", Step("s1.3"))],
+        steps: "s1> begin;
+            s1> select v from t where id = 1;
+            s2> update t set v = 11 where id = 1;
+            s1> select v from t where id = 1;
+            s1> commit;",
+        ..RC
+    },
+    Labelled {
+        name: "a read sees what is later rolled back",
+        shows: &[("I3", Step("s2.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = 11 where id = 1;
+            s2> select v from t where id = 1;
+            s1> rollback;
+            s2> commit;",
+        ..RU
+    },
+    Labelled {
+        name: "a read keeps others from writing until its transaction ends",
+        shows: &[("I4", Step("s1.2")), ("I28", Order)],
+        steps: "s1> begin;
+            s2> begin;
+            s1> select v from t where id = 1;
+            s2> update t set v = 11 where id = 1;
+            s1> commit;
+            s2> commit;",
+        open: &[(
+            Some("s2.2"),
+            Change::WaitRemoved,
+            "what a plain read locks depends on the index that it reads; a serial order is asked \
+             for instead",
+        )],
+        ..SER
+    },
+    Labelled {
+        name: "two that write different rows do not meet",
+        shows: &[("I28", Order), ("I6", Step("s1.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = v + 1 where id = 1;
+            s2> update t set v = v + 1 where id = 2;
+            s2> commit;
+            s1> commit;",
+        ..SER
+    },
+    Labelled {
+        name: "a transaction sees what it wrote and others do not",
+        shows: &[("I5", Step("s1.3")), ("I1", Step("s2.1"))],
+        steps: "s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> select v from t where id = 1;
+            s2> select v from t where id = 1;
+            s1> commit;",
+        ..RR
+    },
+    Labelled {
+        name: "an update overwrites what its view does not show",
+        shows: &[("I6", Step("s1.3"))],
+        steps: "s1> begin;
+            s1> select v from t where id = 1;
+            s2> update t set v = v + 5 where id = 1;
+            s1> update t set v = v + 1 where id = 1;
+            s1> select v from t where id = 1;
+            s1> commit;",
+        snapshot_isolation: Some(false),
+        ..RR
+    },
+    Labelled {
+        name: "an update finds a row that its view does not show",
+        shows: &[("I6", Step("s1.3"))],
+        steps: "s1> begin;
+            s1> select id from t where v > 5;
+            s2> insert into t (id, v) values (3, 30);
+            s1> update t set v = v + 1 where v > 5;
+            s1> select id from t where v > 5;
+            s1> commit;",
+        snapshot_isolation: Some(false),
+        ..RR
+    },
+    Labelled {
+        name: "a locking read sees what a plain one does not",
+        shows: &[("I6", Step("s1.3"))],
+        steps: "s1> begin;
+            s1> select v from t where id = 1;
+            s2> update t set v = 11 where id = 1;
+            s1> select v from t where id = 1 for update;
+            s1> select v from t where id = 1;
+            s1> commit;",
+        snapshot_isolation: Some(false),
+        ..RR
+    },
+    Labelled {
+        name: "a consistent snapshot is taken at once",
+        shows: &[("I7", Step("s1.2"))],
+        steps: "s1> start transaction with consistent snapshot;
+            s2> update t set v = 11 where id = 1;
+            s1> select v from t where id = 1;
+            s1> commit;",
+        snapshot_isolation: Some(false),
+        ..RR
+    },
+    Labelled {
+        name: "INSERT SELECT takes what a plain read would see",
+        shows: &[("I9", Step("s2.2"))],
+        setup: "create table t (id int primary key, v int);
+            create table u (id int primary key, v int);
+            insert into t values (1, 10), (2, 20);",
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = 11 where id = 1;
+            s2> insert into u (id, v) select id, v from t where id = 1 order by id, v;
+            s1> commit;
+            s2> commit;",
+        ..RC
+    },
+    Labelled {
+        name: "whoever does not want to wait for a row fails",
+        engines: "mysql@8.0-, mariadb@10.3-",
+        shows: &[("I11", Step("s2.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = 11 where id = 1;
+            s2> select v from t where id = 1 for update nowait;
+            s1> commit;
+            s2> rollback;",
+        ..RR
+    },
+    Labelled {
+        name: "an update passes by a locked row that does not match",
+        shows: &[("I14", Step("s2.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = 30 where id = 1;
+            s2> update t set v = v + 1 where v = 20;
+            s1> commit;
+            s2> commit;",
+        snapshot_isolation: Some(false),
+        ..RC
+    },
+    Labelled {
+        name: "a key that another is inserting is waited for and then taken",
+        shows: &[("I18", Step("s2.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> insert into t (id, v) values (3, 30);
+            s2> insert into t (id, v) values (3, 31);
+            s1> commit;
+            s2> commit;",
+        ..RR
+    },
+    Labelled {
+        name: "an upsert changes a row that its view does not show",
+        shows: &[("I19", Step("s1.3"))],
+        steps: "s1> begin;
+            s1> select v from t where id = 1;
+            s2> insert into t (id, v) values (3, 30);
+            s1> insert into t (id, v) values (3, 1) on duplicate key update v = v + 1;
+            s1> select id, v from t;
+            s1> commit;",
+        snapshot_isolation: Some(false),
+        ..RR
+    },
+    Labelled {
+        name: "an upsert changes the row that has its key",
+        shows: &[("I19", Step("s2.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> insert into t (id, v) values (3, 30);
+            s2> insert into t (id, v) values (3, 1) on duplicate key update v = v + 1;
+            s1> commit;
+            s2> commit;",
+        ..RC
+    },
+    Labelled {
+        name: "a row with a new child cannot be deleted",
+        shows: &[("I20", Step("s1.2")), ("I20", Step("s2.2"))],
+        setup: "create table p (id int primary key);
+            create table c (id int primary key, p int, foreign key (p) references p (id));
+            insert into p values (1), (2);",
+        steps: "s1> begin;
+            s2> begin;
+            s1> insert into c (id, p) values (1, 1);
+            s2> delete from p where id = 1;
+            s1> commit;
+            s2> commit;",
+        ..RR
+    },
+    Labelled {
+        name: "a savepoint takes back what came after it",
+        shows: &[("I21", Step("s1.5"))],
+        steps: "s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> savepoint a;
+            s1> update t set v = 12 where id = 1;
+            s1> rollback to savepoint a;
+            s1> select v from t where id = 1;
+            s2> select v from t where id = 1;
+            s1> commit;",
+        breaks: &[("I21", Step("s1.6"), Change::AnotherValueRead)],
+        ..RR
+    },
+    Labelled {
+        name: "one of two that wait for each other is rolled back",
+        shows: &[("I22", SomeStep)],
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = v + 1 where id = 1;
+            s2> update t set v = v + 1 where id = 2;
+            s1> update t set v = v + 1 where id = 2;
+            s2> update t set v = v + 1 where id = 1;
+            s1> commit;
+            s2> commit;",
+        breaks: &[("I22", SomeStep, Change::ErrorRemoved)],
+        ..RR
+    },
+    Labelled {
+        name: "what is rolled back leaves nothing behind",
+        shows: &[("I27", Step("s1.3"))],
+        steps: "s1> begin;
+            s1> update t set v = 11 where id = 1;
+            s1> rollback;
+            s2> select v from t where id = 1;",
+        ..RR
+    },
+    Labelled {
+        name: "whoever writes what was changed after its view is rolled back",
+        shows: &[("M2", Step("s1.3"))],
+        steps: "s1> begin;
+            s1> select v from t where id = 1;
+            s2> update t set v = v + 5 where id = 1;
+            s1> update t set v = v + 1 where id = 1;
+            s1> commit;",
+        snapshot_isolation: Some(true),
+        ..RR
+    },
+];

@@ -1,0 +1,62 @@
+//! Cases with the rules that explain them, each named by what it shows.
+
+pub mod innodb;
+pub mod postgres;
+pub mod sqlite;
+
+use crate::falsify::Change;
+
+pub struct Labelled {
+    /// What happens in it, as a sentence.
+    pub name: &'static str,
+    pub engines: &'static str,
+    pub level: &'static str,
+    /// The rules that it shows, and where.
+    pub shows: &'static [(&'static str, Where)],
+    pub setup: &'static str,
+    pub steps: &'static str,
+    /// Rules that no statement shows to be broken but another one's: the rule,
+    /// that statement, and the change that must be noticed.
+    pub breaks: &'static [(&'static str, Where, Change)],
+    /// Falsified runs that the rules allow: the step, the change, the reason.
+    pub open: &'static [(Option<&'static str>, Change, &'static str)],
+    /// Only where MariaDB's innodb_snapshot_isolation is on, or off.
+    pub snapshot_isolation: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Where {
+    Step(&'static str),
+    /// Which step it is is the engine's choice.
+    SomeStep,
+    /// It makes the serial order of the whole run.
+    Order,
+}
+
+pub const TWO_ROWS: &str = "create table t (id int primary key, v int);
+    insert into t values (1, 10), (2, 20);";
+
+impl Labelled {
+    /// The case in the notation of case files.
+    pub fn text(&self) -> String {
+        let setup: String = self.setup.lines().map(|l| format!("  {}\n", l.trim())).collect();
+        let steps: String = self.steps.lines().map(|l| format!("{}\n", l.trim())).collect();
+        let id: String =
+            self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let Labelled { engines, level, .. } = self;
+        format!("case: {id}\nengines: {engines}\nlevel: {level}\nsetup:\n{setup}\n{steps}")
+    }
+}
+
+/// What most cases have; the rest is said where it differs.
+pub const PLAIN: Labelled = Labelled {
+    name: "",
+    engines: "",
+    level: "",
+    shows: &[],
+    setup: TWO_ROWS,
+    steps: "",
+    breaks: &[],
+    open: &[],
+    snapshot_isolation: None,
+};

@@ -1,0 +1,38 @@
+//! Which label runs should have, against the one that they got.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter, Result};
+
+#[derive(Default)]
+pub struct Matrix {
+    cells: BTreeMap<(&'static str, &'static str), usize>,
+    open: BTreeMap<&'static str, usize>,
+}
+
+impl Matrix {
+    pub fn add(&mut self, expected: &'static str, given: &'static str) {
+        *self.cells.entry((expected, given)).or_default() += 1;
+    }
+
+    /// A falsified run that the rules allow, for the reason given.
+    pub fn left_open(&mut self, why: &'static str) {
+        *self.open.entry(why).or_default() += 1;
+    }
+}
+
+const LABELS: [&str; 3] = ["bug", "documented", "undecided"];
+
+impl Display for Matrix {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        writeln!(f, "  expected \\ given   {:>10} {:>10} {:>10}", LABELS[0], LABELS[1], LABELS[2])?;
+        for expected in ["documented", "bug", "planted fault"] {
+            let cell = |given| self.cells.get(&(expected, given)).copied().unwrap_or_default();
+            let [bug, documented, undecided] = LABELS.map(cell);
+            writeln!(f, "  {expected:18} {bug:10} {documented:10} {undecided:10}")?;
+        }
+        for (why, n) in &self.open {
+            writeln!(f, "  {n:5} falsified runs are left open: {why}")?;
+        }
+        Ok(())
+    }
+}
