@@ -36,7 +36,7 @@ impl Walk<'_> {
         trouble: &mut Trouble,
     ) -> Result<(), Stop> {
         let mut queue: VecDeque<Change> = changes.into();
-        let mut referring: Vec<(usize, usize, Value)> = Vec::new();
+        let mut referring: Vec<(Place, usize, usize, Value)> = Vec::new();
         let mut bereft: Vec<((usize, usize), Value)> = Vec::new();
         while let Some(change) = queue.pop_front() {
             for (foreign, column) in self.foreign_columns(change.place.table) {
@@ -44,14 +44,21 @@ impl Walk<'_> {
                     && change.old.as_ref().is_none_or(|old| !old.row[column].same(&new.row[column]))
                 {
                     let value = new.row[column].clone();
-                    referring.push((change.place.table, foreign, value));
+                    referring.push((change.place, foreign, column, value));
                 }
             }
             let more = self.on_children(tx, step, &change, trouble, &mut bereft).await?;
             queue.extend(more);
         }
-        for (table, foreign, value) in referring {
-            self.has_parent(tx, step, (table, foreign), &value, trouble);
+        for (place, foreign, column, value) in referring {
+            // A row that did not live to see the end of the statement needs no
+            // parent, where it is checked then.
+            let now = self.newest(place, tx).filter(|v| !v.dead);
+            let still = now.is_some_and(|v| v.row[column].same(&value));
+            if !still && !self.counts_changes() {
+                continue;
+            }
+            self.has_parent(tx, step, (place.table, foreign), &value, trouble);
         }
         for (child, key) in bereft {
             self.nobody_refers(tx, step, child, &key, trouble);

@@ -164,9 +164,17 @@ impl Walk<'_> {
         }
         let snapshot = self.kept_snapshot(tx, step);
         let seen = self.visible(place, tx, snapshot).map(|v| v.id);
-        if seen != self.newest(place, tx).map(|v| v.id) {
+        let newest = self.newest(place, tx).map(|v| (v.id, v.at));
+        if seen != newest.map(|(id, _)| id) {
+            let rule = self.conduct(tx).rules.upsert;
+            let started = self.started.get(&step).copied().unwrap_or(self.now);
+            if newest.is_some_and(|(_, at)| at > started) {
+                // It may have looked before the change, and waited for another row.
+                trouble.may(ErrorClass::Serialization, rule);
+                return;
+            }
             let why = "the row that has its key was changed after its snapshot";
-            trouble.must(ErrorClass::Serialization, self.conduct(tx).rules.upsert, why);
+            trouble.must(ErrorClass::Serialization, rule, why);
         }
     }
 
