@@ -12,6 +12,7 @@ use super::walk::Walk;
 use super::{Stop, Subject};
 use crate::inquiry::Desk;
 use crate::oracle::{Executed, executed};
+use crate::sql::Stmt;
 
 /// Beginnings of orders that are tried before nothing is said.
 const MOST_BEGINNINGS: usize = 3000;
@@ -90,6 +91,14 @@ impl<'a> Walk<'a> {
         let session = subject.history.steps[*first].session.as_str();
         let mut tx = None;
         for step in &transaction.steps {
+            // What was taken back has no effect that an order would have to show.
+            let of_savepoints = matches!(
+                self.operation(*step),
+                Some(Stmt::Savepoint(_) | Stmt::RollbackTo(_) | Stmt::Release(_))
+            );
+            if of_savepoints || transaction.undone.contains(step) {
+                continue;
+            }
             self.now += 1;
             self.started.insert(*step, self.now);
             tx = match tx {
