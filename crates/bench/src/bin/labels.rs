@@ -4,13 +4,14 @@
 //!
 //! A violation is the fault's if the fault has struck, clients saw something
 //! else than on the sound engine, and what they saw there violates nothing.
-//! What is labelled documented is printed in
-//! full: it is a hole in a rule, or a fault that does nothing wrong there.
+//! What is labelled documented is printed in full: it is a hole in a rule, or
+//! a fault that does nothing wrong there. Of what no oracle rejects, the first
+//! statement that came to something else is printed.
 
 use isolde_bench::open;
 use isolde_core::generate::{Dialect, Generator, Options};
 use isolde_core::oracle::ORACLES;
-use isolde_core::{Level, transcript};
+use isolde_core::{History, Level, transcript};
 use isolde_engines::engine::Engine;
 use isolde_engines::fault::{Concerns, FAULTS, Fault, Planted, Strikes, plant_counted};
 use isolde_engines::runner::Runner;
@@ -191,6 +192,11 @@ fn one(
     }
     if !checked.violated() {
         count.missed += 1;
+        let differs = |step: &usize| seen(one, *step) != seen(other, *step);
+        let step = (0..one.steps.len()).find(differs);
+        let texts = step.map(|s| (one.steps[s].sql.as_str(), seen(one, s), seen(other, s)));
+        let modelled = &checked.predicted;
+        println!("missed: {} in case {number} at {level}: {modelled:?}: {texts:?}", fault.name);
         return;
     }
     let rate = Rate { seen: 1, runs: 1 };
@@ -206,6 +212,11 @@ fn one(
         }
         Label::Documented => show(fault, &checked, &cause.evidence, (level, number)),
     }
+}
+
+/// What became of a step, in words.
+fn seen(history: &History, step: usize) -> String {
+    transcript::summary(history, step)
 }
 
 fn show(fault: &Fault, checked: &Checked, evidence: &[String], (level, number): (Level, u64)) {
