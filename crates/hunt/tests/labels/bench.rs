@@ -152,5 +152,5 @@ fn versions(fixture: &Fixture, case: &Case) -> VersionFixture {
                 .collect()
         })
         .collect();
-    VersionFixture { create: tables.create_sql(), load: tables.load_sql(&rows), from_setup: false }
+    VersionFixture { create: tables.create_sql(), load: tables.load_sql(&rows), from_setup: None }
 }
