@@ -126,11 +126,22 @@ impl Walk<'_> {
                 let why = "a dirty read beside a statement that waits is not modelled";
                 return Err(Stop::not_modelled(step, why));
             }
-            let places = self.store.places(table);
-            let newest = |p: Place| self.store.chain(p).versions.last().filter(|v| !v.dead);
-            return Ok(places.filter_map(|p| newest(p).map(|v| v.id)).collect());
+            let now = self.newest_of_all(table);
+            // A statement that waited may have looked before or after.
+            let before = self.dirty.get(&step).map(|view| view[table].clone());
+            let before = before.filter(|before| *before != now && !self.serial);
+            return Ok(match before {
+                Some(before) if self.choices.choose(2) == 1 => before,
+                _ => now,
+            });
         };
         let places = self.store.places(table);
         Ok(places.filter_map(|p| self.visible(p, tx, snapshot).map(|v| v.id)).collect())
+    }
+
+    /// The newest version of each row, committed or not.
+    pub fn newest_of_all(&self, table: usize) -> Vec<VersionId> {
+        let newest = |p: Place| self.store.chain(p).versions.last().filter(|v| !v.dead);
+        self.store.places(table).filter_map(|p| newest(p).map(|v| v.id)).collect()
     }
 }

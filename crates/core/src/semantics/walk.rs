@@ -4,9 +4,9 @@
 use super::account::Look;
 use super::choice::{Choices, permutation};
 use super::memory::Memory;
-use super::rules::{Conduct, Rule};
+use super::rules::{Conduct, Rule, SnapshotAt};
 use super::store::{Place, Store, TxId, Version, VersionId};
-use super::version_tables::{Fresh, Key, VersionTables, keys};
+use super::version_tables::{Fresh, Key, VersionTables, View, keys};
 use super::{Operation, Stop, Subject};
 use crate::generate::BeginForm;
 use crate::history::{TxEnd, What};
@@ -99,6 +99,8 @@ pub struct Walk<'a> {
     pub statements: usize,
     /// One transaction after the other, instead of as it happened.
     pub serial: bool,
+    /// What was newest when each step of a dirty reader was sent.
+    pub dirty: BTreeMap<usize, View>,
     /// Steps that wait.
     pub waiting: Vec<usize>,
     /// For each step the rules that explain it.
@@ -150,6 +152,7 @@ impl<'a> Walk<'a> {
             started: BTreeMap::new(),
             statements: 0,
             serial: false,
+            dirty: BTreeMap::new(),
             waiting: Vec::new(),
             used: vec![Vec::new(); subject.reading.operations.len()],
             settled: BTreeSet::new(),
@@ -225,6 +228,7 @@ impl<'a> Walk<'a> {
             (What::Sent { .. }, Some(step)) => {
                 self.started.insert(step, self.now);
                 self.begin_with(session, step);
+                self.note_dirty(session, step);
             }
             (What::Waiting { .. }, Some(step)) => self.waiting.push(step),
             (What::Resumed, Some(step)) => {
@@ -251,6 +255,14 @@ impl<'a> Walk<'a> {
 
     pub fn tx_of(&self, session: &str) -> Option<TxId> {
         self.current.get(session).copied()
+    }
+
+    fn note_dirty(&mut self, session: &str, step: usize) {
+        let conduct = self.tx_of(session).and_then(|tx| self.txs[tx].conduct.as_ref());
+        if conduct.is_some_and(|c| c.snapshot == SnapshotAt::Dirty) {
+            let tables = 0..self.store.tables.len();
+            self.dirty.insert(step, tables.map(|t| self.newest_of_all(t)).collect());
+        }
     }
 
     /// The transaction that a step begins, by itself or by being sent outside
