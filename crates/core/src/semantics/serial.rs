@@ -10,6 +10,7 @@ use super::choice::Choices;
 use super::memory::Memory;
 use super::walk::Walk;
 use super::{Stop, Subject};
+use crate::generate::BeginForm;
 use crate::inquiry::Desk;
 use crate::oracle::{Executed, executed};
 use crate::sql::Stmt;
@@ -72,7 +73,14 @@ impl<'a> Walk<'a> {
         let mut order = Vec::new();
         while !left.is_empty() {
             // What belongs to one session stays in its order.
-            let first = |n: &usize| !left[..*n].iter().any(|t| t.session == left[*n].session);
+            // Where commits make the order, only what nobody saw is open.
+            let commits =
+                self.subject.conduct(0, BeginForm::Plain).is_some_and(|c| c.commit_ordered);
+            let first = |n: &usize| {
+                let (next, earlier) = (left[*n], &left[..*n]);
+                !earlier.iter().any(|t| t.session == next.session)
+                    && (!commits || earlier.iter().all(|t| t.moment == next.moment))
+            };
             let next: Vec<usize> = (0..left.len()).filter(first).collect();
             let chosen = next[self.choices.choose(next.len())];
             let transaction = left.remove(chosen);
@@ -89,7 +97,13 @@ impl<'a> Walk<'a> {
         let subject = self.subject;
         let Some(first) = transaction.steps.first() else { return Ok(()) };
         let session = subject.history.steps[*first].session.as_str();
-        let mut tx = None;
+        self.now += 1;
+        self.begin_with(session, *first);
+        let tx = self.tx_of(session);
+        if let Some(tx) = tx {
+            // The step that began it may have failed, and not be among these.
+            self.txs[tx].autocommit = transaction.autocommit;
+        }
         for step in &transaction.steps {
             // What was taken back has no effect that an order would have to show.
             let of_savepoints = matches!(
@@ -101,14 +115,6 @@ impl<'a> Walk<'a> {
             }
             self.now += 1;
             self.started.insert(*step, self.now);
-            tx = match tx {
-                Some(tx) => Some(tx),
-                None => {
-                    self.begin_with(session, *step);
-                    self.tx_of(session)
-                }
-            };
-            self.now += 1;
             self.replied(session, *step).await?;
         }
         self.now += 1;

@@ -185,6 +185,7 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Conduct {
         changed: Changed::Current,
         locks: Locks::Rows,
         may_abort: None,
+        commit_ordered: level == Level::Serializable,
         retries: false,
         poisons: false,
         semi_consistent: weak && !snapshot_writes,

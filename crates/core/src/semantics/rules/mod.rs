@@ -92,6 +92,8 @@ pub struct Conduct {
     pub locks: Locks,
     /// The engine may abort anyone for the sake of a serial order.
     pub may_abort: Option<&'static Rule>,
+    /// The serial order is that of the commits.
+    pub commit_ordered: bool,
     /// A statement that had to wait is sent anew, and sees what is new.
     pub retries: bool,
     /// An error leaves the transaction open for nothing but a rollback.

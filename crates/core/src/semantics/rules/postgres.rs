@@ -167,6 +167,7 @@ pub fn conduct(level: Level) -> Conduct {
         changed: if weak { Changed::Recheck } else { Changed::Abort },
         locks: Locks::Rows,
         may_abort: (level == Level::Serializable).then_some(&P9),
+        commit_ordered: false,
         retries: false,
         poisons: true,
         semi_consistent: false,

@@ -54,6 +54,7 @@ fn conduct(snapshot: SnapshotAt, poisons: bool, rules: &'static Used) -> Conduct
         changed: Changed::Abort,
         locks: Locks::Rows,
         may_abort: None,
+        commit_ordered: false,
         retries: true,
         poisons,
         semi_consistent: false,

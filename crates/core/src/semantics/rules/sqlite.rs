@@ -123,6 +123,7 @@ pub fn conduct(engine: &str, level: Level, form: BeginForm) -> Option<Conduct> {
         changed: Changed::Abort,
         locks: Locks::Database,
         may_abort: None,
+        commit_ordered: !engine.ends_with("+wal"),
         retries: true,
         poisons: false,
         semi_consistent: false,

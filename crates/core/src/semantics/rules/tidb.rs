@@ -111,6 +111,7 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct
         changed: Changed::Current,
         locks: Locks::Rows,
         may_abort: None,
+        commit_ordered: false,
         retries: false,
         poisons: false,
         // Not under this name, but to the same effect: rows are found in what
