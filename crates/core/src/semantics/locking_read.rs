@@ -102,9 +102,6 @@ impl Walk<'_> {
             let Some(places) = places.into_iter().collect::<Option<Vec<Place>>>() else {
                 return Err(Stop::not_modelled(step, "a row of no known version"));
             };
-            if open_to_skip && !take_one(&mut unseen, &row) {
-                continue;
-            }
             let waits = !(self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit);
             let holder =
                 places.iter().filter(|_| waits).find_map(|p| self.holder(*p, tx, strength));
@@ -122,6 +119,9 @@ impl Walk<'_> {
                         trouble.held(rules.held_row, why);
                     }
                 }
+            }
+            if open_to_skip && !take_one(&mut unseen, &row) {
+                continue;
             }
             let newest: Vec<Option<VersionId>> = places
                 .iter()
