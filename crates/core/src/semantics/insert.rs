@@ -4,7 +4,7 @@ use super::Stop;
 use super::conclude::{Expected, Trouble};
 use super::constraints::Clash;
 use super::foreign::Change;
-use super::rules::Changed;
+use super::rules::{Changed, Locks};
 use super::store::{Place, TxId, Version};
 use super::walk::{Strength, Walk};
 use super::write_view::Reads;
@@ -98,7 +98,7 @@ impl Walk<'_> {
                 for (_, place) in taken {
                     self.sees_conflict(tx, step, place, trouble);
                 }
-                self.use_rule(step, rules.upsert);
+                self.use_upsert_rule(tx, step);
                 return Ok(0);
             }
             Conflict::Replace => {
@@ -132,7 +132,7 @@ impl Walk<'_> {
                     trouble.must(ErrorClass::Constraint, rules.unique, "its key is taken");
                     return Ok(0);
                 };
-                self.use_rule(step, rules.upsert);
+                self.use_upsert_rule(tx, step);
                 self.sees_conflict(tx, step, place, trouble);
                 let Some(old) = self.newest(place, tx).cloned() else { return Ok(0) };
                 let sets = self.sets_in_order(sets, step, false)?;
@@ -159,6 +159,15 @@ impl Walk<'_> {
         self.takes_the_place(tx, place, &new);
         done.push(Change { place, old: None, new: Some(new) });
         Ok(1 + replaced)
+    }
+
+    /// Where rows have locks and snapshots are kept, the rule of upserts says
+    /// when they fail: it explains none that goes through.
+    fn use_upsert_rule(&mut self, tx: TxId, step: usize) {
+        let conduct = self.conduct(tx);
+        if conduct.locks == Locks::Database || conduct.changed != Changed::Abort {
+            self.use_rule(step, conduct.rules.upsert);
+        }
     }
 
     /// Who keeps a snapshot cannot act on a row that is not in it.
