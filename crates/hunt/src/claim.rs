@@ -23,9 +23,21 @@ type Done<T> = Result<T, HuntError>;
 
 /// A folder that is ours until this is dropped, or the process ends.
 pub struct Claim {
-    _marker: File,
+    _marker: Marker,
     /// Where the hunt is now that was there before.
     pub moved: Option<PathBuf>,
+}
+
+/// A marker's file with its lock. Closing the file alone would not free it: a
+/// child that another thread is just starting has the same file open until it
+/// becomes the program that it is to run.
+struct Marker(File);
+
+impl Drop for Marker {
+    fn drop(&mut self) {
+        // Where it cannot be unlocked, there was no lock, or closing frees it.
+        let _ = self.0.unlock();
+    }
 }
 
 /// What stands where the output is to go.
@@ -66,8 +78,7 @@ pub fn take(path: &Path) -> Done<Claim> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(busy(path)),
         marker => at(&place, marker)?,
     };
-    locked(path, &marker)?;
-    begin(path, marker, moved)
+    begin(path, locked(path, marker)?, moved)
 }
 
 /// Takes the folder of an earlier hunt to go on with it.
@@ -113,24 +124,26 @@ fn look(path: &Path) -> Done<Place> {
 }
 
 /// The marker of a hunt that nobody else is at.
-fn lock(path: &Path) -> Done<File> {
+fn lock(path: &Path) -> Done<Marker> {
     let place = path.join(MARKER);
     let marker = at(&place, OpenOptions::new().read(true).write(true).open(&place))?;
-    locked(path, &marker)?;
+    let marker = locked(path, marker)?;
     // Between opening and locking it the folder may have been moved aside.
     let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-    match (marker.metadata(), fs::symlink_metadata(&place)) {
+    match (marker.0.metadata(), fs::symlink_metadata(&place)) {
         (Ok(mine), Ok(there)) if same(&mine, &there) => Ok(marker),
         _ => Err(busy(path)),
     }
 }
 
-fn locked(path: &Path, marker: &File) -> Done<()> {
+fn locked(path: &Path, marker: File) -> Done<Marker> {
     match marker.try_lock() {
-        Ok(()) => Ok(()),
+        Ok(()) => Ok(Marker(marker)),
         Err(TryLockError::WouldBlock) => Err(busy(path)),
         // A file system without locks is no reason to do nothing there.
-        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(()),
+        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
+            Ok(Marker(marker))
+        }
         Err(TryLockError::Error(error)) => at(&path.join(MARKER), Err(error)),
     }
 }
@@ -143,9 +156,9 @@ fn busy(path: &Path) -> HuntError {
     HuntError::Busy { path: path.into(), process }
 }
 
-fn begin(path: &Path, mut marker: File, moved: Option<PathBuf>) -> Done<Claim> {
+fn begin(path: &Path, mut marker: Marker, moved: Option<PathBuf>) -> Done<Claim> {
     let text = format!("{TEXT}process {}\n", std::process::id());
-    let written = marker.set_len(0).and_then(|()| marker.write_all(text.as_bytes()));
+    let written = marker.0.set_len(0).and_then(|()| marker.0.write_all(text.as_bytes()));
     at(&path.join(MARKER), written)?;
     Ok(Claim { _marker: marker, moved })
 }
@@ -261,6 +274,27 @@ mod tests {
         }
         assert_eq!(names, [at("out.old"), at("out.old.2"), at("out.old.3")]);
         assert!(take_again(&at("out.old")).is_ok(), "what was moved can be resumed");
+    }
+
+    /// Children are started all the time by other threads: servers, and here
+    /// as many as it takes.
+    #[test]
+    fn a_folder_is_free_at_once_whoever_starts_children_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                        std::process::Command::new("true").status().unwrap();
+                    }
+                });
+            }
+            let taken = (0..2000).map(|_| take(&path).map(drop)).collect::<Result<Vec<_>, _>>();
+            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(taken.is_ok(), "{}", taken.unwrap_err());
+        });
     }
 
     #[test]
