@@ -5,7 +5,8 @@
 //! behind it hangs on what it did.
 
 use super::rules::Rule;
-use super::walk::{End, FIRST_ROWS, Walk};
+use super::transaction::{End, FIRST_ROWS};
+use super::walk::Walk;
 use super::{Explanation, Operation, SerialOrder, Subject, predict_steps, serial_order};
 use crate::history::What;
 use crate::inquiry::Desk;

@@ -3,7 +3,8 @@
 use super::finals::plain_query;
 use super::rules::{Locks, Rule};
 use super::store::{Chain, Store, TxId, Version};
-use super::walk::{End, Walk};
+use super::transaction::End;
+use super::walk::Walk;
 use super::{Operation, Stop};
 use crate::generate::BeginForm;
 use crate::history::{DbError, ErrorClass, What};
@@ -213,9 +214,9 @@ impl Walk<'_> {
     /// Whether another transaction was open at some time while this one was.
     pub fn met_others(&self, tx: TxId) -> bool {
         let since = self.txs[tx].began;
-        let meets = |(other, t): (TxId, &super::walk::Tx)| {
+        let meets = |(other, t): (TxId, &super::transaction::Tx)| {
             other != tx
-                && other != super::walk::FIRST_ROWS
+                && other != super::transaction::FIRST_ROWS
                 && match t.end {
                     End::Open => true,
                     End::Committed(at) => at >= since,
@@ -279,7 +280,7 @@ impl Walk<'_> {
             let rows: Vec<Row> = self
                 .store
                 .places(place)
-                .filter_map(|p| self.newest(p, super::walk::FIRST_ROWS).filter(|v| !v.dead))
+                .filter_map(|p| self.newest(p, super::transaction::FIRST_ROWS).filter(|v| !v.dead))
                 .map(|v| (*v.row).clone())
                 .collect();
             if !same_multiset(&rows, &seen.rows) {

@@ -3,7 +3,8 @@
 use super::conclude::Trouble;
 use super::foreign::Change;
 use super::store::{Place, TxId, Version, same_key};
-use super::walk::{Strength, Walk};
+use super::transaction::Strength;
+use super::walk::Walk;
 use crate::Value;
 use crate::history::ErrorClass;
 use crate::sql::dialect::Family;
@@ -29,7 +30,6 @@ impl Walk<'_> {
     pub fn holds_rules_of_row(
         &mut self,
         tx: TxId,
-        _step: usize,
         table: usize,
         new: &Version,
         trouble: &mut Trouble,

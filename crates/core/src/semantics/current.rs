@@ -8,8 +8,9 @@
 
 use super::Stop;
 use super::store::{Place, TxId, VersionId};
+use super::transaction::End;
 use super::version_tables::View;
-use super::walk::{End, Walk};
+use super::walk::Walk;
 
 /// What a scan makes of rows that others hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use super::Stop;
 use super::conclude::compared;
+use super::transaction::FIRST_ROWS;
 use super::version_tables::View;
-use super::walk::{FIRST_ROWS, Walk};
+use super::walk::Walk;
 use crate::sql::{Order, Select, Stmt, Table, read};
 use crate::value::same_multiset;
 

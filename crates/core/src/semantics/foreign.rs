@@ -4,8 +4,9 @@ use super::Stop;
 use super::conclude::Trouble;
 use super::rules::Changed;
 use super::store::{Place, TxId, Version, same_key};
+use super::transaction::Strength;
 use super::version_tables::Parent;
-use super::walk::{Strength, Walk};
+use super::walk::Walk;
 use crate::Value;
 use crate::history::ErrorClass;
 use crate::sql::{ForeignKey, OnDelete};
@@ -55,7 +56,7 @@ impl Walk<'_> {
             // parent, where it is checked then.
             let now = self.newest(place, tx).filter(|v| !v.dead);
             let still = now.is_some_and(|v| v.row[column].same(&value));
-            if !still && !self.counts_changes() {
+            if !still && !self.conduct(tx).foreign_keys_by_row {
                 continue;
             }
             self.has_parent(tx, step, (place.table, foreign), &value, trouble);
@@ -211,7 +212,7 @@ impl Walk<'_> {
                     }
                 };
                 if let Some(new) = &new {
-                    self.holds_rules_of_row(tx, step, child, new, trouble);
+                    self.holds_rules_of_row(tx, child, new, trouble);
                 }
                 let change = Change { place, old: Some(before), new };
                 self.key_is_free(tx, step, &change, trouble);
@@ -300,7 +301,7 @@ impl Walk<'_> {
         let has = |v: &Version| {
             !v.dead && same_key(&[v.row[column].clone()], std::slice::from_ref(key), false)
         };
-        let at_once = self.counts_changes();
+        let at_once = self.conduct(tx).foreign_keys_by_row;
         if !at_once && self.store.places(parent).any(|p| self.newest(p, tx).is_some_and(has)) {
             return;
         }

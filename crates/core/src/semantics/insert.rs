@@ -6,7 +6,8 @@ use super::constraints::Clash;
 use super::foreign::Change;
 use super::rules::{Changed, Locks};
 use super::store::{Place, TxId, Version};
-use super::walk::{Strength, Walk};
+use super::transaction::Strength;
+use super::walk::Walk;
 use super::write_view::Reads;
 use crate::history::ErrorClass;
 use crate::sql::{Conflict, Insert, InsertSource};
@@ -47,24 +48,27 @@ impl Walk<'_> {
         done: &mut Vec<Change>,
         trouble: &mut Trouble,
     ) -> Result<u64, Stop> {
-        let rules = self.conduct(tx).rules;
+        let conduct = self.conduct(tx);
+        let (rules, counts_changed) = (conduct.rules, conduct.counts_changed_rows);
+        let (forgives, any_key) = (conduct.ignore_forgives_all, conduct.upserts_on_any_key);
+        let foreign_keys_by_row = conduct.foreign_keys_by_row;
         if insert.conflict == Conflict::Ignore && self.ignores_constraints() {
-            if self.counts_changes() && self.has_forbidden_null(table, &new) {
+            if forgives && self.has_forbidden_null(table, &new) {
                 let why = "what IGNORE puts in the place of a NULL is not modelled";
                 return Err(Stop::not_modelled(step, why));
             }
             let mut broken = Trouble::default();
-            self.holds_rules_of_row(tx, step, table, &new, &mut broken);
-            let orphan = self.counts_changes() && !self.has_parents(tx, table, &new);
+            self.holds_rules_of_row(tx, table, &new, &mut broken);
+            let orphan = forgives && !self.has_parents(tx, table, &new);
             if broken.is_certain() || orphan {
-                if self.counts_changes() {
+                if forgives {
                     // MariaDB 10.11 fails on a CHECK all the same, 11.8 does not.
                     trouble.may(ErrorClass::Constraint, rules.constraint);
                 }
                 return Ok(0);
             }
         } else {
-            self.holds_rules_of_row(tx, step, table, &new, trouble);
+            self.holds_rules_of_row(tx, table, &new, trouble);
         }
         let clashes = self.seen_clashes(tx, step, table, None, &new);
         // The first key that is taken decides, unless its row goes.
@@ -83,7 +87,7 @@ impl Walk<'_> {
                 Clash::Held(_) => None,
             })
             .collect();
-        if self.counts_changes() && !taken.is_empty() && !self.has_parents(tx, table, &new) {
+        if foreign_keys_by_row && !taken.is_empty() && !self.has_parents(tx, table, &new) {
             // The index of the foreign key may come before that of the key.
             trouble.may(ErrorClass::Constraint, rules.foreign);
         }
@@ -110,7 +114,7 @@ impl Walk<'_> {
                     if old.is_none() {
                         continue;
                     }
-                    if self.counts_changes() {
+                    if counts_changed {
                         // A row that is replaced by its equal may stay as it is.
                         let same = old.as_ref().is_some_and(|old| old.row == new.row);
                         replaced += if same { self.choices.choose(2) as u64 } else { 1 };
@@ -121,7 +125,6 @@ impl Walk<'_> {
                 }
             }
             Conflict::Update { key, sets, .. } => {
-                let any_key = self.counts_changes();
                 let arbiter = self.arbiter(table, key);
                 let hit = if any_key {
                     taken.get(self.choices.choose(taken.len()))
@@ -142,16 +145,16 @@ impl Walk<'_> {
                 };
                 let changed = self.version(fresh, tx);
                 self.take(place, tx, self.strength(tx, table, &old, &changed), trouble);
-                if self.counts_changes() && old.row == changed.row {
+                if counts_changed && old.row == changed.row {
                     // Whether a row that stays as it is counts has been seen both ways.
                     return Ok(self.choices.choose(2) as u64);
                 }
-                self.holds_rules_of_row(tx, step, table, &changed, trouble);
+                self.holds_rules_of_row(tx, table, &changed, trouble);
                 self.store.add_version(place, changed.clone());
                 let change = Change { place, old: Some(old), new: Some(changed) };
                 self.key_is_free(tx, step, &change, trouble);
                 done.push(change);
-                return Ok(if self.counts_changes() { 2 } else { 1 });
+                return Ok(if counts_changed { 2 } else { 1 });
             }
         }
         let place = self.store.add_row(table, new.clone());
@@ -196,7 +199,7 @@ impl Walk<'_> {
     /// it was deleted after the view was made.
     pub fn takes_the_place(&mut self, tx: TxId, place: Place, new: &Version) {
         let primary = self.keys[place.table].iter().position(|k| k.primary);
-        let Some(primary) = primary.filter(|_| self.counts_changes()) else { return };
+        let Some(primary) = primary.filter(|_| self.conduct(tx).clustered) else { return };
         let key = self.key_of(place.table, primary, new);
         let others: Vec<Place> = self.store.places(place.table).filter(|p| *p != place).collect();
         for other in others {

@@ -40,6 +40,8 @@ mod statement;
 mod store;
 #[cfg(test)]
 mod tests;
+mod transaction;
+mod turns;
 pub mod version_tables;
 mod visibility;
 mod walk;

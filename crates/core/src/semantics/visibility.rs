@@ -4,8 +4,9 @@ use super::Operation;
 use super::account::Look;
 use super::rules::SnapshotAt;
 use super::store::{Place, TxId, Version};
+use super::transaction::{End, Lock, Strength};
 use super::version_tables::View;
-use super::walk::{End, Lock, Strength, Walk};
+use super::walk::Walk;
 
 impl Walk<'_> {
     /// What the statement sees is what was committed before this moment.

@@ -2,10 +2,11 @@
 //! and what each event does to that.
 
 use super::account::Look;
-use super::choice::{Choices, permutation};
+use super::choice::Choices;
 use super::memory::Memory;
 use super::rules::{Conduct, Rule, SnapshotAt};
-use super::store::{Place, Store, TxId, Version, VersionId};
+use super::store::{Store, TxId, Version, VersionId};
+use super::transaction::{End, FIRST_ROWS, Lock, Tx};
 use super::version_tables::{Fresh, Key, VersionTables, View, keys};
 use super::{Operation, Stop, Subject};
 use crate::generate::BeginForm;
@@ -14,66 +15,6 @@ use crate::inquiry::Desk;
 use crate::sql::Stmt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-
-/// The transaction that everything is from that was there before.
-pub const FIRST_ROWS: TxId = 0;
-
-pub struct Tx {
-    pub session: String,
-    pub conduct: Option<Conduct>,
-    pub began: usize,
-    pub end: End,
-    pub snapshot: Option<usize>,
-    /// It has tried to write.
-    pub writer: bool,
-    /// Only a rollback is left to it.
-    pub failed: bool,
-    pub read_only: bool,
-    pub autocommit: bool,
-    /// Its place in the history's list.
-    pub recorded: Option<usize>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    Open,
-    Committed(usize),
-    RolledBack,
-}
-
-/// How strongly a row is held, weakest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Strength {
-    KeyShare,
-    Share,
-    NoKeyUpdate,
-    Update,
-}
-
-impl Strength {
-    pub fn conflicts(self, other: Strength) -> bool {
-        use Strength::{KeyShare, NoKeyUpdate, Share, Update};
-        match (self, other) {
-            (Update, _) | (_, Update) => true,
-            (NoKeyUpdate, NoKeyUpdate | Share) | (Share, NoKeyUpdate) => true,
-            (KeyShare, _) | (_, KeyShare) | (Share, Share) => false,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Lock {
-    pub by: TxId,
-    pub place: Place,
-    pub strength: Strength,
-    pub statement: usize,
-}
-
-/// One event of the run, in the order that is being tried.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    event: usize,
-}
 
 pub struct Walk<'a> {
     pub subject: &'a Subject<'a>,
@@ -164,10 +105,9 @@ impl<'a> Walk<'a> {
     /// From the first event to the final rows.
     pub async fn run(&mut self) -> Result<(), Stop> {
         self.load().await?;
-        let turns = self.turns();
-        for turn in turns {
+        for event in self.turns() {
             self.now += 1;
-            self.turn(turn).await?;
+            self.turn(event).await?;
         }
         self.final_rows()?;
         self.final_queries().await
@@ -185,44 +125,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The events in an order that the run leaves open: what finished between
-    /// two submissions may have done so in any order.
-    fn turns(&mut self) -> Vec<Turn> {
-        let events = &self.subject.history.events;
-        let mut turns = Vec::new();
-        let mut at = 0;
-        while at < events.len() {
-            if !finishes(&events[at].what) {
-                turns.push(Turn { event: at });
-                at += 1;
-                continue;
-            }
-            // A block: what one session's statement came to, and what it ended.
-            let mut blocks: Vec<Vec<usize>> = Vec::new();
-            while at < events.len() && !matches!(events[at].what, What::Sent { .. }) {
-                let session = &events[at].session;
-                if !finishes(&events[at].what) {
-                    at += 1;
-                    continue;
-                }
-                match blocks.last_mut() {
-                    Some(block) if events[block[0]].session == *session => block.push(at),
-                    _ => blocks.push(vec![at]),
-                }
-                at += 1;
-            }
-            let open = if blocks.len() <= MOST_TOGETHER { blocks.len() } else { 1 };
-            let order = self.choices.choose((1..=open).product());
-            let order =
-                if open == 1 { (0..blocks.len()).collect() } else { permutation(open, order) };
-            let events = order.into_iter().flat_map(|block| blocks[block].iter().copied());
-            turns.extend(events.map(|event| Turn { event }));
-        }
-        turns
-    }
-
-    async fn turn(&mut self, turn: Turn) -> Result<(), Stop> {
-        let event = &self.subject.history.events[turn.event];
+    async fn turn(&mut self, event: usize) -> Result<(), Stop> {
+        let event = &self.subject.history.events[event];
         let session = event.session.as_str();
         match (&event.what, event.step) {
             (What::Sent { .. }, Some(step)) => {
@@ -412,41 +316,6 @@ impl<'a> Walk<'a> {
     pub fn use_rule(&mut self, step: usize, rule: &'static Rule) {
         if !self.used[step].contains(&rule) {
             self.used[step].push(rule);
-        }
-    }
-}
-
-/// More statements that finish together are taken in the recorded order.
-const MOST_TOGETHER: usize = 5;
-
-fn finishes(what: &What) -> bool {
-    matches!(
-        what,
-        What::Resumed
-            | What::Rows { .. }
-            | What::Affected { .. }
-            | What::Done
-            | What::Error(_)
-            | What::Ended { .. }
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Strength::{self, KeyShare, NoKeyUpdate, Share, Update};
-
-    #[test]
-    fn locks_conflict_as_the_table_of_the_manual_has_it() {
-        let all = [KeyShare, Share, NoKeyUpdate, Update];
-        let table = [
-            [false, false, false, true],
-            [false, false, true, true],
-            [false, true, true, true],
-            [true, true, true, true],
-        ];
-        for (one, row) in all.iter().zip(table) {
-            let conflicts = all.map(|other: Strength| one.conflicts(other));
-            assert_eq!(conflicts, row, "{one:?}");
         }
     }
 }

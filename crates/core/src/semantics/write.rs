@@ -5,8 +5,9 @@ use super::conclude::{Expected, Trouble};
 use super::foreign::Change;
 use super::rules::{Changed, Locks};
 use super::store::{Place, TxId, VersionId};
+use super::transaction::Strength;
 use super::version_tables::{Fresh, Search, View, Views, whole};
-use super::walk::{Strength, Walk};
+use super::walk::Walk;
 use super::write_view::{Reads, reads_others};
 use crate::history::ErrorClass;
 use crate::sql::{Delete, Stmt, Update};
@@ -121,11 +122,11 @@ impl Walk<'_> {
                 continue;
             }
             self.take(place, tx, self.strength(tx, table, &old, &new), &mut trouble);
-            if self.counts_changes() && old.row == new.row {
+            if self.conduct(tx).counts_changed_rows && old.row == new.row {
                 // Nothing is written, and the own view keeps what it showed.
                 continue;
             }
-            self.holds_rules_of_row(tx, step, table, &new, &mut trouble);
+            self.holds_rules_of_row(tx, table, &new, &mut trouble);
             self.store.add_version(place, new.clone());
             self.takes_the_place(tx, place, &new);
             done.push(Change { place, old: Some(old), new: Some(new) });
@@ -197,7 +198,7 @@ impl Walk<'_> {
         done: Vec<Change>,
         trouble: &mut Trouble,
     ) -> Result<(), Stop> {
-        if self.counts_changes() {
+        if self.conduct(tx).foreign_keys_by_row {
             for change in done {
                 self.foreign_keys(tx, step, vec![change], trouble).await?;
             }

@@ -122,11 +122,6 @@ impl Walk<'_> {
         }
     }
 
-    /// The engine counts rows that changed, not rows that were found.
-    pub fn counts_changes(&self) -> bool {
-        self.subject.reading.dialect.family == Family::Mysql
-    }
-
     /// What is set, as expressions over the old row: where the engine assigns
     /// from left to right, later ones see what earlier ones set.
     pub fn sets_in_order(

@@ -1,6 +1,6 @@
 //! InnoDB, in MySQL and in MariaDB.
 
-use super::{Changed, Conduct, Locks, Rule, SnapshotAt, Used, rule};
+use super::{Conduct, Rule, SnapshotAt, Used, rule};
 use crate::Level;
 use crate::generate::BeginForm;
 use crate::history::TargetInfo;
@@ -14,10 +14,13 @@ const EH: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-error-handling.
 const SP: &str = "https://dev.mysql.com/doc/refman/8.4/en/savepoint.html";
 const FK: &str = "https://dev.mysql.com/doc/refman/8.4/en/create-table-foreign-keys.html";
 const OD: &str = "https://dev.mysql.com/doc/refman/8.4/en/insert-on-duplicate.html";
+const CH: &str = "https://dev.mysql.com/doc/refman/8.4/en/constraint-invalid-data.html";
 const MS: &str = "https://mariadb.com/kb/en/innodb-system-variables/#innodb_snapshot_isolation";
 
-pub static RULES: &[&Rule] =
-    &[&I1, &I2, &I3, &I4, &I5, &I6, &I7, &I9, &I11, &I14, &I18, &I19, &I20, &I21, &I22, &I27, &M2];
+pub static RULES: &[&Rule] = &[
+    &I1, &I2, &I3, &I4, &I5, &I6, &I7, &I9, &I11, &I14, &I18, &I19, &I20, &I21, &I22, &I27, &I29,
+    &M2,
+];
 
 pub static I1: Rule = rule(
     "I1",
@@ -137,6 +140,12 @@ pub static I28: Rule = rule(
      commits is a serial order",
 )
 .telling(2);
+pub static I29: Rule = rule(
+    "I29",
+    "constraints",
+    CH,
+    "a row that breaks NOT NULL or CHECK fails its statement, or is left out by IGNORE",
+);
 pub static M2: Rule = rule(
     "M2",
     "snapshot isolation",
@@ -156,7 +165,7 @@ const BASE: Used = Used {
     foreign: &I20,
     upsert: &I19,
     deadlock: &I22,
-    constraint: &I18,
+    constraint: &I29,
     savepoint: &I21,
     rollback: &I27,
     serial: &I28,
@@ -175,6 +184,14 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Conduct {
     let snapshot_setting = on.settings.get("innodb_snapshot_isolation");
     let snapshot_writes = snapshot_setting.is_some_and(|v| v == "1" || v == "ON");
     let repeatable = level == Level::RepeatableRead;
+    let rules = match level {
+        Level::ReadUncommitted => &READ_UNCOMMITTED,
+        Level::ReadCommitted => &READ_COMMITTED,
+        Level::Serializable => &SERIALIZABLE,
+        _ if snapshot_writes && repeatable => &SNAPSHOT,
+        _ if at_once => &FROM_THE_START,
+        _ => &REPEATABLE_READ,
+    };
     Conduct {
         snapshot: match level {
             Level::ReadUncommitted => SnapshotAt::Dirty,
@@ -182,30 +199,12 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Conduct {
             _ if at_once => SnapshotAt::Begin,
             _ => SnapshotAt::FirstRead,
         },
-        changed: Changed::Current,
-        locks: Locks::Rows,
-        may_abort: None,
         commit_ordered: level == Level::Serializable,
-        retries: false,
-        poisons: false,
         semi_consistent: weak && !snapshot_writes,
         reads_lock: level == Level::Serializable,
         consistent_reads_in_writes: weak,
-        plain_subqueries: false,
-        alone_is_optimistic: false,
         snapshot_writes: snapshot_writes && !weak,
         waits_may_abort: snapshot_writes,
-        key_locks: false,
-        refuses: false,
-        equal_is_nothing: false,
-        savepoint_reads: false,
-        rules: match level {
-            Level::ReadUncommitted => &READ_UNCOMMITTED,
-            Level::ReadCommitted => &READ_COMMITTED,
-            Level::Serializable => &SERIALIZABLE,
-            _ if snapshot_writes && repeatable => &SNAPSHOT,
-            _ if at_once => &FROM_THE_START,
-            _ => &REPEATABLE_READ,
-        },
+        ..Conduct::mysql_base(rules)
     }
 }

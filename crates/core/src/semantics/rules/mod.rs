@@ -122,7 +122,65 @@ pub struct Conduct {
     pub equal_is_nothing: bool,
     /// SAVEPOINT takes the snapshot.
     pub savepoint_reads: bool,
+    /// A write counts the rows that it changed, not those that it found.
+    pub counts_changed_rows: bool,
+    /// Foreign keys are checked row by row, not when the statement ends.
+    pub foreign_keys_by_row: bool,
+    /// A row is found by its primary key: a new one takes the record of a
+    /// deleted one that had the same.
+    pub clustered: bool,
+    /// An upsert acts on whichever key is taken, not on one that it names.
+    pub upserts_on_any_key: bool,
+    /// IGNORE also mends NULLs and leaves out rows without a parent.
+    pub ignore_forgives_all: bool,
     pub rules: &'static Used,
+}
+
+impl Conduct {
+    /// A snapshot for the transaction, row locks, failure on rows that were
+    /// changed since, and no particulars: an engine states what it has
+    /// instead.
+    const fn base(rules: &'static Used) -> Conduct {
+        Conduct {
+            snapshot: SnapshotAt::FirstStatement,
+            changed: Changed::Abort,
+            locks: Locks::Rows,
+            may_abort: None,
+            commit_ordered: false,
+            retries: false,
+            poisons: false,
+            semi_consistent: false,
+            reads_lock: false,
+            consistent_reads_in_writes: false,
+            plain_subqueries: false,
+            alone_is_optimistic: false,
+            snapshot_writes: false,
+            waits_may_abort: false,
+            key_locks: false,
+            refuses: false,
+            equal_is_nothing: false,
+            savepoint_reads: false,
+            counts_changed_rows: false,
+            foreign_keys_by_row: false,
+            clustered: false,
+            upserts_on_any_key: false,
+            ignore_forgives_all: false,
+            rules,
+        }
+    }
+
+    /// The same in MySQL's family.
+    const fn mysql_base(rules: &'static Used) -> Conduct {
+        Conduct {
+            changed: Changed::Current,
+            counts_changed_rows: true,
+            foreign_keys_by_row: true,
+            clustered: true,
+            upserts_on_any_key: true,
+            ignore_forgives_all: true,
+            ..Conduct::base(rules)
+        }
+    }
 }
 
 /// The rules behind the steps of a prediction.

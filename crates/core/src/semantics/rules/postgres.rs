@@ -1,6 +1,6 @@
 //! PostgreSQL, chapter 13 of its manual.
 
-use super::{Changed, Conduct, Locks, Rule, SnapshotAt, Used, rule};
+use super::{Changed, Conduct, Rule, SnapshotAt, Used, rule};
 use crate::Level;
 
 const RC: &str = "https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED";
@@ -128,23 +128,7 @@ pub static P16: Rule =
 pub static P17: Rule =
     rule("P17", "rollback", ROLLBACK, "what is rolled back leaves nothing behind");
 
-static READ_COMMITTED: Used = Used {
-    read: &P1,
-    own_writes: &P14,
-    write: &P2,
-    changed_row: &P3,
-    held_row: &P12,
-    unique: &P10,
-    foreign: &P12F,
-    upsert: &P5,
-    deadlock: &P15,
-    constraint: &P16,
-    savepoint: &P11,
-    rollback: &P17,
-    serial: &P9,
-};
-
-static REPEATABLE_READ: Used = Used {
+const BASE: Used = Used {
     read: &P7,
     own_writes: &P14,
     write: &P7,
@@ -160,27 +144,23 @@ static REPEATABLE_READ: Used = Used {
     serial: &P9,
 };
 
+static READ_COMMITTED: Used = Used { read: &P1, write: &P2, changed_row: &P3, upsert: &P5, ..BASE };
+static REPEATABLE_READ: Used = BASE;
+
 pub fn conduct(level: Level) -> Conduct {
-    let weak = level <= Level::ReadCommitted;
-    Conduct {
-        snapshot: if weak { SnapshotAt::Statement } else { SnapshotAt::FirstStatement },
-        changed: if weak { Changed::Recheck } else { Changed::Abort },
-        locks: Locks::Rows,
+    let strong = Conduct {
         may_abort: (level == Level::Serializable).then_some(&P9),
-        commit_ordered: false,
-        retries: false,
         poisons: true,
-        semi_consistent: false,
-        reads_lock: false,
-        consistent_reads_in_writes: false,
-        plain_subqueries: false,
-        alone_is_optimistic: false,
-        snapshot_writes: false,
-        waits_may_abort: false,
         key_locks: true,
-        refuses: false,
-        equal_is_nothing: false,
-        savepoint_reads: false,
-        rules: if weak { &READ_COMMITTED } else { &REPEATABLE_READ },
+        ..Conduct::base(&REPEATABLE_READ)
+    };
+    if level > Level::ReadCommitted {
+        return strong;
+    }
+    Conduct {
+        snapshot: SnapshotAt::Statement,
+        changed: Changed::Recheck,
+        rules: &READ_COMMITTED,
+        ..strong
     }
 }

@@ -1,6 +1,6 @@
 //! Snapshot isolation in which nobody waits: Turso's concurrent transactions.
 
-use super::{Changed, Conduct, Locks, Rule, SnapshotAt, Used, rule};
+use super::{Conduct, Rule, SnapshotAt, Used, rule};
 
 const TURSO: &str = "https://github.com/tursodatabase/turso/blob/main/docs/manual.md";
 
@@ -48,30 +48,12 @@ static OF_TURSO: Used = Used {
     serial: &U2,
 };
 
-fn conduct(snapshot: SnapshotAt, poisons: bool, rules: &'static Used) -> Conduct {
+pub fn turso() -> Conduct {
     Conduct {
-        snapshot,
-        changed: Changed::Abort,
-        locks: Locks::Rows,
-        may_abort: None,
-        commit_ordered: false,
+        snapshot: SnapshotAt::Begin,
         retries: true,
-        poisons,
-        semi_consistent: false,
-        reads_lock: false,
-        consistent_reads_in_writes: false,
-        plain_subqueries: false,
-        alone_is_optimistic: false,
-        snapshot_writes: false,
-        waits_may_abort: false,
-        key_locks: false,
         refuses: true,
         equal_is_nothing: true,
-        savepoint_reads: false,
-        rules,
+        ..Conduct::base(&OF_TURSO)
     }
-}
-
-pub fn turso() -> Conduct {
-    conduct(SnapshotAt::Begin, false, &OF_TURSO)
 }

@@ -1,6 +1,6 @@
 //! SQLite: one writer, in all journal modes.
 
-use super::{Changed, Conduct, Locks, Rule, SnapshotAt, Used, rule};
+use super::{Conduct, Locks, Rule, SnapshotAt, Used, rule};
 use crate::Level;
 use crate::generate::BeginForm;
 
@@ -80,7 +80,7 @@ pub static S10: Rule = rule(
 pub static S11: Rule =
     rule("S11", "rollback", TRANSACTION, "what is rolled back leaves nothing behind");
 
-static ROLLBACK_JOURNAL: Used = Used {
+const BASE: Used = Used {
     read: &S2,
     own_writes: &S9,
     write: &S1,
@@ -96,21 +96,8 @@ static ROLLBACK_JOURNAL: Used = Used {
     serial: &S1,
 };
 
-static WRITE_AHEAD_LOG: Used = Used {
-    read: &S2,
-    own_writes: &S9,
-    write: &S1,
-    changed_row: &S3,
-    held_row: &S1,
-    unique: &S6,
-    foreign: &S8,
-    upsert: &S7,
-    deadlock: &S1,
-    constraint: &S6,
-    savepoint: &S10,
-    rollback: &S11,
-    serial: &S1,
-};
+static ROLLBACK_JOURNAL: Used = BASE;
+static WRITE_AHEAD_LOG: Used = Used { changed_row: &S3, deadlock: &S1, ..BASE };
 
 /// None for shared caches, whose table locks are not modelled.
 pub fn conduct(engine: &str, level: Level, form: BeginForm) -> Option<Conduct> {
@@ -118,25 +105,12 @@ pub fn conduct(engine: &str, level: Level, form: BeginForm) -> Option<Conduct> {
         return None;
     }
     let at_begin = form == BeginForm::Immediate;
+    let log = engine.ends_with("+wal");
     Some(Conduct {
         snapshot: if at_begin { SnapshotAt::Begin } else { SnapshotAt::FirstStatement },
-        changed: Changed::Abort,
         locks: Locks::Database,
-        may_abort: None,
-        commit_ordered: !engine.ends_with("+wal"),
+        commit_ordered: !log,
         retries: true,
-        poisons: false,
-        semi_consistent: false,
-        reads_lock: false,
-        consistent_reads_in_writes: false,
-        plain_subqueries: false,
-        alone_is_optimistic: false,
-        snapshot_writes: false,
-        waits_may_abort: false,
-        key_locks: false,
-        refuses: false,
-        equal_is_nothing: false,
-        savepoint_reads: false,
-        rules: if engine.ends_with("+wal") { &WRITE_AHEAD_LOG } else { &ROLLBACK_JOURNAL },
+        ..Conduct::base(if log { &WRITE_AHEAD_LOG } else { &ROLLBACK_JOURNAL })
     })
 }

@@ -1,7 +1,7 @@
 //! TiDB: pessimistic transactions. What optimistic ones find out at their
 //! COMMIT is not modelled.
 
-use super::{Changed, Conduct, Locks, Rule, SnapshotAt, Used, rule};
+use super::{Conduct, Rule, SnapshotAt, Used, rule};
 use crate::Level;
 use crate::generate::BeginForm;
 use crate::history::TargetInfo;
@@ -67,7 +67,7 @@ pub static T14: Rule =
 pub static T15: Rule =
     rule("T15", "foreign keys", CONSTRAINTS, "a foreign key is checked on what is current");
 
-static REPEATABLE_READ: Used = Used {
+const BASE: Used = Used {
     read: &T1,
     own_writes: &T13,
     write: &T2,
@@ -83,21 +83,8 @@ static REPEATABLE_READ: Used = Used {
     serial: &T2,
 };
 
-static READ_COMMITTED: Used = Used {
-    read: &T6,
-    own_writes: &T13,
-    write: &T2,
-    changed_row: &T3,
-    held_row: &T7,
-    unique: &T9,
-    foreign: &T15,
-    upsert: &T9,
-    deadlock: &T12,
-    constraint: &T9,
-    savepoint: &T14,
-    rollback: &T14,
-    serial: &T2,
-};
+static REPEATABLE_READ: Used = BASE;
+static READ_COMMITTED: Used = Used { read: &T6, ..BASE };
 
 pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct> {
     let optimistic = match form {
@@ -108,25 +95,11 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct
     let weak = level <= Level::ReadCommitted;
     (!optimistic).then_some(Conduct {
         snapshot: if weak { SnapshotAt::Statement } else { SnapshotAt::Begin },
-        changed: Changed::Current,
-        locks: Locks::Rows,
-        may_abort: None,
-        commit_ordered: false,
-        retries: false,
-        poisons: false,
         // Not under this name, but to the same effect: rows are found in what
         // was committed when the search began, and looked at again when locked.
         semi_consistent: true,
-        reads_lock: false,
-        consistent_reads_in_writes: false,
         plain_subqueries: true,
         alone_is_optimistic: true,
-        snapshot_writes: false,
-        waits_may_abort: false,
-        key_locks: false,
-        refuses: false,
-        equal_is_nothing: false,
-        savepoint_reads: false,
-        rules: if weak { &READ_COMMITTED } else { &REPEATABLE_READ },
+        ..Conduct::mysql_base(if weak { &READ_COMMITTED } else { &REPEATABLE_READ })
     })
 }

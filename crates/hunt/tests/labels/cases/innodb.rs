@@ -249,6 +249,19 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
+        name: "a row without a value that it must have fails its statement",
+        shows: &[("I29", Step("s2.2"))],
+        setup: "create table t (id int primary key, v int not null);
+            insert into t values (1, 10), (2, 20);",
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = 11 where id = 1;
+            s2> insert into t (id, v) values (3, null);
+            s1> commit;
+            s2> commit;",
+        ..RC
+    },
+    Labelled {
         name: "whoever writes what was changed after its view is rolled back",
         shows: &[("M2", Step("s1.3"))],
         steps: "s1> begin;
