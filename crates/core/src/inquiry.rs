@@ -36,18 +36,29 @@ pub enum Answer {
     Evaluated(Result<Vec<Row>, DbError>),
 }
 
-/// Where questions are put and answers are found.
-#[derive(Clone, Default)]
-pub struct Desk(Rc<RefCell<Papers>>);
+/// Where questions are put and answers are found. A search that needs nothing
+/// but a yes or no has questions and answers of its own.
+pub struct Desk<Q = Question, A = Answer>(Rc<RefCell<Papers<Q, A>>>);
 
-#[derive(Default)]
-struct Papers {
-    question: Option<Question>,
-    answer: Option<Answer>,
+struct Papers<Q, A> {
+    question: Option<Q>,
+    answer: Option<A>,
     numbers: u32,
 }
 
-impl Desk {
+impl<Q, A> Clone for Desk<Q, A> {
+    fn clone(&self) -> Desk<Q, A> {
+        Desk(Rc::clone(&self.0))
+    }
+}
+
+impl<Q, A> Default for Desk<Q, A> {
+    fn default() -> Desk<Q, A> {
+        Desk(Rc::new(RefCell::new(Papers { question: None, answer: None, numbers: 0 })))
+    }
+}
+
+impl<Q, A> Desk<Q, A> {
     /// A number that nobody else at this desk has, from 1 on.
     pub fn fresh_number(&self) -> u32 {
         let mut papers = self.0.borrow_mut();
@@ -55,7 +66,7 @@ impl Desk {
         papers.numbers
     }
 
-    async fn ask(&self, question: Question) -> Answer {
+    pub async fn ask(&self, question: Q) -> A {
         self.0.borrow_mut().question = Some(question);
         std::future::poll_fn(|_| match self.0.borrow_mut().answer.take() {
             Some(answer) => Poll::Ready(answer),
@@ -63,7 +74,9 @@ impl Desk {
         })
         .await
     }
+}
 
+impl Desk {
     pub async fn run(&self, case: Case) -> History {
         match self.ask(Question::Run(Box::new(case))).await {
             Answer::Ran(history) => *history,
@@ -79,26 +92,28 @@ impl Desk {
     }
 }
 
-pub struct Inquiry<'a, T> {
+pub struct Inquiry<'a, T, Q = Question, A = Answer> {
     future: Pin<Box<dyn Future<Output = T> + 'a>>,
-    desk: Desk,
+    desk: Desk<Q, A>,
 }
 
 /// How far an inquiry has come.
 #[derive(Debug, PartialEq)]
-pub enum Progress<T> {
-    Asks(Question),
+pub enum Progress<T, Q = Question> {
+    Asks(Q),
     Done(T),
 }
 
-impl<'a, T> Inquiry<'a, T> {
-    pub fn new<F: Future<Output = T> + 'a>(begin: impl FnOnce(Desk) -> F) -> Inquiry<'a, T> {
+impl<'a, T, Q, A> Inquiry<'a, T, Q, A> {
+    pub fn new<F: Future<Output = T> + 'a>(
+        begin: impl FnOnce(Desk<Q, A>) -> F,
+    ) -> Inquiry<'a, T, Q, A> {
         let desk = Desk::default();
         Inquiry { future: Box::pin(begin(desk.clone())), desk }
     }
 
     /// On to the next question; the answer is that to the last one.
-    pub fn resume(&mut self, answer: Option<Answer>) -> Progress<T> {
+    pub fn resume(&mut self, answer: Option<A>) -> Progress<T, Q> {
         self.desk.0.borrow_mut().answer = answer;
         match self.future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(result) => Progress::Done(result),
@@ -110,10 +125,7 @@ impl<'a, T> Inquiry<'a, T> {
     }
 
     /// To the end, with somebody who answers or gives up.
-    pub fn answered_by<E>(
-        mut self,
-        mut answer: impl FnMut(Question) -> Result<Answer, E>,
-    ) -> Result<T, E> {
+    pub fn answered_by<E>(mut self, mut answer: impl FnMut(Q) -> Result<A, E>) -> Result<T, E> {
         let mut last = None;
         loop {
             match self.resume(last.take()) {
@@ -158,10 +170,10 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_the_desk_whoever_sits_there() {
-        let desk = Desk::default();
+        let desk = <Desk>::default();
         let beside = desk.clone();
         assert_eq!([desk.fresh_number(), beside.fresh_number(), desk.fresh_number()], [1, 2, 3]);
-        assert_eq!(Desk::default().fresh_number(), 1);
+        assert_eq!(<Desk>::default().fresh_number(), 1);
     }
 
     #[test]

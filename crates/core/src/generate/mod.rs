@@ -17,13 +17,12 @@
 mod make;
 pub mod plan;
 mod reduce;
-mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use crate::sql::{Dialect, Feature, Features};
 pub use plan::{BeginForm, End, Item, OpId, Plan, Planned, Start, TxPlan};
-pub use reduce::{Candidates, Cut, Pass};
+pub use reduce::{Candidates, Cut, Pass, Smallest, Trial, reduce};
 
 use crate::Level;
 use crate::random::Random;

@@ -10,9 +10,11 @@ mod candidates;
 mod dependency;
 mod expression;
 mod schema;
+mod search;
 mod statement;
 
 pub use candidates::{Candidates, Cut, Pass};
+pub use search::{Smallest, Trial, reduce};
 
 use super::plan::{BeginForm, OpId, Plan, Planned, Start, TxPlan};
 use crate::sql::{Conflict, Expr, Stmt};
