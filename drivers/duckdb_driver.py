@@ -119,16 +119,6 @@ class Database:
                 "default_level": "SNAPSHOT",
                 "waiting": "never",
                 "documentation": "https://duckdb.org/docs/stable/sql/statements/transactions",
-                # Beyond what snapshots explain: the first committer wins.
-                "serial_writes": ["SNAPSHOT"],
-                "behaviours": [{
-                    "name": "snapshot isolation",
-                    "levels": ["SNAPSHOT"],
-                    "about": "a transaction works on the rows that were committed when it began, "
-                             "so write skew is possible",
-                    "link": "https://duckdb.org/docs/stable/connect/concurrency",
-                    "removed_by": "snapshots",
-                }],
             },
         }
 

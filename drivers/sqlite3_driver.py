@@ -5,11 +5,11 @@ Each session is a connection with a thread of its own, so that a long statement
 holds up neither the other sessions nor the reading of requests.
 """
 import json, os, queue, shutil, sqlite3, sys, tempfile, threading
-
 FOLDER = tempfile.mkdtemp(prefix="isolde-sqlite3-")
 HELLO = {
     "reply": "hello", "protocol": 1, "name": "python-sqlite3", "can": ["cancel"],
     "version": sqlite3.sqlite_version, "settings": {"journal_mode": "wal"},
+    "follows": {"rules": 1, "engine": "sqlite+wal", "version": sqlite3.sqlite_version},
     "profile": {
         "levels": [{"level": "SERIALIZABLE", "by": "one writer at a time", "allows": []}],
         "default_level": "SERIALIZABLE", "waiting": "retry",

@@ -208,16 +208,6 @@ class Database:
                 "begin": "begin concurrent" if MVCC else "begin",
                 "waiting": "retry",
                 "documentation": "https://github.com/tursodatabase/turso/tree/main/docs",
-                # Beyond what snapshots explain: the first committer wins.
-                "serial_writes": [level],
-                "behaviours": [{
-                    "name": "snapshot isolation",
-                    "levels": [level],
-                    "about": "a concurrent transaction works on the rows that were committed when "
-                             "it began, so write skew is possible",
-                    "link": "https://github.com/tursodatabase/turso/blob/main/docs/manual.md",
-                    "removed_by": "snapshots",
-                }] if MVCC else [],
             },
         }
 

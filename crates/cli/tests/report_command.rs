@@ -45,7 +45,7 @@ fn finding(number: u64, seed: u64) -> Finding {
         server_version: "3.50.4".into(),
         level: None,
         oracles: vec!["tx-wss".into()],
-        cause: Cause { label: Label::Bug, behaviour: None, evidence: Vec::new(), bug_at: None },
+        cause: Cause { label: Label::Bug, behaviour: None, evidence: Vec::new(), level: None },
         rate: Rate { seen: 2, runs: 2 },
         signature: "x".into(),
         title: "a title".into(),

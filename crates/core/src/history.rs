@@ -8,6 +8,7 @@
 //! the order in which replies reach the client is the network's, not the
 //! database's.
 
+use crate::sql::dialect::{Dialect, Family};
 use crate::value::Row;
 use crate::{Case, Level, Value};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,43 @@ pub struct TargetInfo {
     pub version: String,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+    /// Set where a driver says so; an engine that is built in follows itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<Follows>,
+}
+
+/// The engine whose dialect and rules a driver's database follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Follows {
+    /// The version of this vocabulary: [`Follows::VERSION`].
+    pub rules: u32,
+    /// With its mode: `sqlite+wal`.
+    pub engine: String,
+    /// The version of that engine, on which its dialect depends.
+    pub version: String,
+}
+
+impl Follows {
+    pub const VERSION: u32 = 1;
+}
+
+impl TargetInfo {
+    /// The engine and the version by whose dialect and rules it is understood.
+    pub fn understood_as(&self) -> (&str, &str) {
+        match &self.follows {
+            Some(follows) => (&follows.engine, &follows.version),
+            None => (&self.engine, &self.version),
+        }
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        let (engine, version) = self.understood_as();
+        Dialect::for_engine(engine, version)
+    }
+
+    pub fn family(&self) -> Family {
+        Family::of(self.understood_as().0)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@
 
 pub mod anomaly;
 pub mod case;
+pub mod cause;
 pub mod generate;
 pub mod history;
 pub mod inquiry;

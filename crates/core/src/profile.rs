@@ -31,53 +31,6 @@ pub struct Profile {
     /// so that reads can be compared with those of a serial run.
     #[serde(default)]
     pub commit_ordered: Vec<Level>,
-    /// Levels whose documentation promises that conflicting writes wait for
-    /// each other or fail, so that what concurrent writes leave behind is what
-    /// serial ones would, but for the behaviours below.
-    #[serde(default)]
-    pub serial_writes: Vec<Level>,
-    /// Documented behaviour that lets concurrent writes end otherwise, in the
-    /// order in which it is to be ruled out.
-    #[serde(default)]
-    pub behaviours: Vec<Behaviour>,
-}
-
-/// Something that an engine does by design, with a way to do without it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Behaviour {
-    pub name: String,
-    pub levels: Vec<Level>,
-    pub about: String,
-    pub link: String,
-    pub removed_by: Counterfactual,
-    /// It concerns only writes with this word in them: `select`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub word: Option<String>,
-}
-
-impl Behaviour {
-    pub fn of_writes_with(mut self, word: &str) -> Behaviour {
-        self.word = Some(word.into());
-        self
-    }
-}
-
-/// A change of the run that takes a documented behaviour away: if that takes
-/// a violation away as well, the behaviour was its cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counterfactual {
-    /// Every UPDATE and DELETE comes after a locking read with its predicate.
-    LockingRead,
-    /// Every transaction runs at this level.
-    Level(Level),
-    /// The serial run takes the committed transactions in another order.
-    AnotherOrder,
-    /// Every statement that stands alone gets a transaction around it.
-    InTransactions,
-    /// Each transaction runs alone on the rows of its snapshot, and what they
-    /// changed is put together: snapshot isolation predicts the outcome.
-    Snapshots,
 }
 
 fn plain_begin() -> String {
@@ -156,24 +109,6 @@ impl Profile {
 /// Shorthand for the tables in the engines' files.
 pub fn rule(code: &str, class: ErrorClass, effect: ErrorEffect) -> ErrorRule {
     ErrorRule { code: code.into(), class, effect }
-}
-
-/// Shorthand for the tables in the engines' files.
-pub fn behaviour(
-    name: &str,
-    levels: &[Level],
-    removed_by: Counterfactual,
-    about: &str,
-    link: &str,
-) -> Behaviour {
-    Behaviour {
-        name: name.into(),
-        levels: levels.to_vec(),
-        about: about.into(),
-        link: link.into(),
-        removed_by,
-        word: None,
-    }
 }
 
 /// Shorthand: a level, how it is provided, and what its documentation allows.

@@ -11,7 +11,6 @@ use crate::executor::{Executor, Fixture};
 use crate::finding::Finding;
 use crate::summary::Summary;
 use isolde_core::oracle::{self, Difference, ORACLES, Oracle};
-use isolde_core::sql::dialect::Family;
 use isolde_core::{Case, case};
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,7 +101,7 @@ fn read<T: serde::de::DeserializeOwned>(file: &Path) -> Result<Option<T>, HuntEr
 pub fn again(executor: &mut Executor, case: &Case, seen: &Seen) -> Result<Again, HuntError> {
     executor.runner.check_levels(case, None)?;
     let info = executor.runner.engine.info().clone();
-    let case = &case.clone().read_as(Family::of(&info.engine));
+    let case = &case.clone().read_as(info.family());
     let default_level = executor.runner.engine.profile().default_level;
     let fixture = Fixture::of_case(case, &info, default_level);
     let most = seen.finding.rate.trials_to_be_sure();
@@ -127,8 +126,7 @@ fn judge(
         return Ok(checked.unknown.map_or(Now::Gone, |why| Now::Unknown(why.into())));
     }
     if seen.finding.cause.label != Label::Documented {
-        let rate = seen.finding.rate;
-        let cause = cause::find(executor, fixture, None, case, checked, &seen.oracles, rate)?;
+        let cause = cause::find(executor, (fixture, case), checked)?;
         if cause.label == Label::Documented {
             return Ok(Now::OnlyDocumented(Box::new(cause)));
         }

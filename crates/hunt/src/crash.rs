@@ -8,7 +8,7 @@
 
 use crate::cause::{Cause, Label};
 use crate::check::Checked;
-use crate::confirm::{Rate, confirm};
+use crate::confirm::{Care, Rate, confirm};
 use crate::error::HuntError;
 use crate::executor::{Broke, Fixture};
 use crate::finding::Evidence;
@@ -111,8 +111,9 @@ impl Hunter<'_> {
             return (alone(self, broke, once), false, None);
         }
         let Broke { fixture, case, checked, .. } = &broke;
-        let (rate, again) = match confirm(&mut self.executor, fixture, case, checked, self.oracles)
-        {
+        let about = (fixture, case);
+        let confirmed = confirm(&mut self.executor, about, checked, self.oracles, Care::Again);
+        let (rate, again) = match confirmed {
             Ok(confirmed) => confirmed,
             Err(error) => return (alone(self, broke, once), false, Some(error)),
         };

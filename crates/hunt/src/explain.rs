@@ -57,7 +57,7 @@ pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> V
         all.extend(violation.differences.iter().map(difference));
     }
     all.push(match (rate.deterministic(), rate.confirmed()) {
-        (true, _) => "It happened again on fresh tables.".into(),
+        (true, _) => format!("It happened every time, in {} runs.", rate.runs),
         (false, true) => format!("It happened in {} of {} runs.", rate.seen, rate.runs),
         (false, false) if rate.runs == 1 => "It was not tried again.".into(),
         (false, false) => format!("It did not happen again in {} runs.", rate.runs - 1),

@@ -2,8 +2,8 @@
 
 use crate::account;
 use crate::cause::{self, Cause, Label};
-use crate::check::{Checked, Predicted, Violation, check, check_unbroken};
-use crate::confirm::{Rate, confirm};
+use crate::check::{Checked, Predicted, Violation, check};
+use crate::confirm::{Care, Rate, confirm};
 use crate::error::HuntError;
 use crate::executor::{Broke, Executor, Fixture};
 use crate::explain;
@@ -11,11 +11,11 @@ use crate::finding::{self, Evidence, Finding, Reduction};
 use crate::known::Known;
 use crate::reduce::{Goal, Reduced, reduce};
 use crate::tally::Tally;
+use isolde_core::Case;
 use isolde_core::case::{self, Selector};
 use isolde_core::generate::{Generator, Plan};
 use isolde_core::history::TargetInfo;
 use isolde_core::oracle::{Difference, Oracle};
-use isolde_core::{Case, Level};
 use std::collections::BTreeMap;
 
 /// Violations of one signature that are reduced; more of the same teach
@@ -87,52 +87,33 @@ impl Hunter<'_> {
             let moment = "in the concurrent run";
             return Err(HuntError::Broke(Box::new(Broke { fixture, case, checked, moment })));
         }
-        let (rate, again) = confirm(&mut self.executor, &fixture, &case, &checked, self.oracles)?;
-        let Some(checked) = again else {
-            tally.not_confirmed += 1;
-            return Ok(None);
+        let mut cause = cause::find(&mut self.executor, (&fixture, &case), &checked)?;
+        let care = match cause.label {
+            Label::Documented => Care::Again,
+            Label::Bug | Label::Undecided => Care::EveryTime,
         };
-        let cause = self.cause(&fixture, plan, &case, &checked, rate)?;
-        if let Some(level) = cause.bug_at
-            && let Some(found) = self.at_stronger_level(plan, level, rate)?
-        {
-            return Ok(Some(found));
-        }
+        let about = (&fixture, &case);
+        let (rate, again) = confirm(&mut self.executor, about, &checked, self.oracles, care)?;
+        let checked = match again {
+            Some(again) => {
+                let found = cause::find(&mut self.executor, about, &again)?;
+                // The same difference may come of a bug once, and once not.
+                if found.label <= cause.label {
+                    cause = found;
+                    again
+                } else {
+                    checked
+                }
+            }
+            // That a rule was broken is seen in the run itself, however rare
+            // it is; what only differs from a serial run may be a hiccup.
+            None if checked.violates(Oracle::Semantics).is_some() => checked,
+            None => {
+                tally.not_confirmed += 1;
+                return Ok(None);
+            }
+        };
         self.settled(plan, case, checked, cause, rate).map(Some)
-    }
-
-    /// The same case at a level whose promise it breaks, if it is a bug there.
-    fn at_stronger_level(
-        &mut self,
-        plan: &Plan,
-        level: Level,
-        rate: Rate,
-    ) -> Result<Option<Evidence>, HuntError> {
-        let mut plan = plan.clone();
-        plan.level = Some(level);
-        plan.transactions.iter_mut().for_each(|t| t.level = None);
-        let (fixture, case) = (Fixture::of(&plan), plan.to_case());
-        let moment = "at a stronger level";
-        let checked = check_unbroken(&mut self.executor, &fixture, &case, self.oracles, moment)?;
-        if !checked.violated() {
-            return Ok(None);
-        }
-        let cause = self.cause(&fixture, &plan, &case, &checked, rate)?;
-        if cause.label != Label::Bug {
-            return Ok(None);
-        }
-        self.settled(&plan, case, checked, cause, rate).map(Some)
-    }
-
-    fn cause(
-        &mut self,
-        fixture: &Fixture,
-        plan: &Plan,
-        case: &Case,
-        checked: &Checked,
-        rate: Rate,
-    ) -> Result<Cause, HuntError> {
-        cause::find(&mut self.executor, fixture, Some(plan), case, checked, self.oracles, rate)
     }
 
     /// Reduces what is worth it and puts the evidence together.
@@ -150,8 +131,7 @@ impl Hunter<'_> {
         let worth_it =
             self.trials > 0 && cause.label != Label::Documented && seen.count <= REDUCED_OF_EACH;
         let looks_like = seen.reduced.clone().filter(|_| !worth_it);
-        let reduced =
-            if worth_it { self.reduced(plan, &checked, cause.label, rate)? } else { None };
+        let reduced = if worth_it { self.reduced(plan, &checked, cause.label)? } else { None };
         let fixture = Fixture::of(reduced.as_ref().map_or(plan, |r| &r.plan));
         let mut evidence = match reduced {
             Some(Reduced { plan: small, checked, cause, trials, cut }) => {
@@ -184,12 +164,10 @@ impl Hunter<'_> {
         plan: &Plan,
         checked: &Checked,
         label: Label,
-        rate: Rate,
     ) -> Result<Option<Reduced>, HuntError> {
         let goal = Goal {
             violations: &checked.violations,
             label,
-            rate,
             oracles: self.oracles,
             stop: self.stop,
             trials: self.trials,
@@ -218,7 +196,7 @@ impl Hunter<'_> {
             seed: plan.seed,
             target: info.target.clone(),
             server_version: info.version.clone(),
-            level: case.level,
+            level: cause.level.or(case.level),
             oracles: checked.violations.iter().map(|v| v.oracle.to_string()).collect(),
             signature: finding::signature(&case, &checked.violations, &cause),
             title: case.title.clone(),

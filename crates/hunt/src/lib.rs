@@ -36,7 +36,6 @@ pub mod resume;
 #[doc(hidden)]
 pub mod samples;
 mod script;
-pub mod snapshot;
 pub mod stored;
 pub mod summary;
 pub mod tally;

@@ -1,15 +1,16 @@
-//! A first reduction: transactions, statements, tables, rows, columns and
+//! A finding made smaller: transactions, statements, tables, rows, columns and
 //! parts of statements are dropped while the same violation stays.
 //!
-//! Greedy and bounded; it begins by proving that the case fails as it is. The
-//! full reducer will replace the search, not the question "is it the same?".
+//! The search is the core's ([`isolde_core::generate::reduce`]); here each of
+//! its plans is tried on the engine.
 
 use crate::cause::{self, Cause, Label};
 use crate::check::{Checked, Violation, check_any, check_unbroken};
-use crate::confirm::{Rate, same_violation};
+use crate::confirm::same_violation;
 use crate::error::HuntError;
 use crate::executor::{Executor, Fixture};
-use isolde_core::generate::{Candidates, Pass, Plan};
+use isolde_core::generate::{Plan, Trial, reduce as search};
+use isolde_core::inquiry::Inquiry;
 use isolde_core::oracle::Oracle;
 use isolde_engines::runner::RunError;
 
@@ -18,7 +19,6 @@ use isolde_engines::runner::RunError;
 pub struct Goal<'a> {
     pub violations: &'a [Violation],
     pub label: Label,
-    pub rate: Rate,
     pub oracles: &'a [Oracle],
     /// Asked before every trial; true ends the search with what there is.
     pub stop: &'a dyn Fn() -> bool,
@@ -42,93 +42,50 @@ pub fn reduce(
     plan: &Plan,
     goal: &Goal<'_>,
 ) -> Result<Option<Reduced>, HuntError> {
-    let mut search = Search { executor, goal, trials: 0, cut: false };
-    let Some((checked, cause)) = search.fails(plan)? else { return Ok(None) };
-    let mut best = Reduced { plan: plan.clone(), checked, cause, trials: 0, cut: false };
-    // Large pieces first: each pass is over what the pass before has left.
-    loop {
-        let before = size(&best.plan);
-        for pass in Pass::ALL {
-            search.descend(&mut best, pass)?;
+    let mut last_failure = None;
+    let inquiry = Inquiry::new(|desk| search(plan, goal.trials, desk));
+    let smallest = inquiry.answered_by(|plan| {
+        if (goal.stop)() {
+            return Ok(Trial::OutOfTime);
         }
-        if size(&best.plan) == before || search.exhausted() {
-            break;
-        }
-    }
-    best.trials = search.trials;
-    best.cut = search.cut;
-    Ok(Some(best))
-}
-
-struct Search<'a, 'b> {
-    executor: &'a mut Executor,
-    goal: &'a Goal<'b>,
-    trials: u32,
-    cut: bool,
-}
-
-impl Search<'_, '_> {
-    fn exhausted(&mut self) -> bool {
-        self.cut = self.cut || (self.goal.stop)();
-        self.cut || self.trials >= self.goal.trials
-    }
-
-    /// Takes smaller plans as long as one of them still fails; each is built
-    /// when it is to be tried.
-    fn descend(&mut self, best: &mut Reduced, pass: Pass) -> Result<(), HuntError> {
-        let mut candidates = Candidates::of(&best.plan, pass);
-        while let Some(smaller) = candidates.next(&best.plan) {
-            if self.exhausted() {
-                break;
-            }
-            if let Some((checked, cause)) = self.fails(&smaller)? {
-                (best.plan, best.checked, best.cause) = (smaller, checked, cause);
-                candidates.taken();
-            }
-        }
-        Ok(())
-    }
-
-    fn fails(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, HuntError> {
-        self.trials += 1;
-        match self.tried(plan) {
-            // What has been found is not lost with the trial.
-            Err(HuntError::Run(RunError::Interrupted)) => {
-                self.cut = true;
-                Ok(None)
+        match goal.tried(executor, &plan) {
+            Ok(Some(failure)) => {
+                last_failure = Some(failure);
+                Ok(Trial::Fails)
             }
             // A schema that lacks what something needs is no smaller case.
-            Err(HuntError::Fixture { .. }) => Ok(None),
-            tried => tried,
+            Ok(None) | Err(HuntError::Fixture { .. }) => Ok(Trial::Passes),
+            // What has been found is not lost with the trial.
+            Err(HuntError::Run(RunError::Interrupted)) => Ok(Trial::OutOfTime),
+            Err(error) => Err(error),
         }
-    }
-
-    fn tried(&mut self, plan: &Plan) -> Result<Option<(Checked, Cause)>, HuntError> {
-        let (fixture, case) = (Fixture::of(plan), plan.to_case());
-        let oracles = self.goal.oracles;
-        let checked = match self.goal.violations.iter().any(|v| v.oracle == Oracle::Crash) {
-            true => check_any(self.executor, &fixture, &case, oracles)?,
-            false => check_unbroken(self.executor, &fixture, &case, oracles, "in a smaller case")?,
-        };
-        if !same_violation(self.goal.violations, &checked.violations) {
-            return Ok(None);
-        }
-        let cause = cause::find(
-            self.executor,
-            &fixture,
-            Some(plan),
-            &case,
-            &checked,
-            self.goal.oracles,
-            self.goal.rate,
-        )?;
-        Ok((cause.label == self.goal.label).then_some((checked, cause)))
-    }
+    })?;
+    // The search goes on from the last plan that failed, so that is the one
+    // it ends with.
+    Ok(smallest.zip(last_failure).map(|(smallest, (checked, cause))| Reduced {
+        plan: smallest.plan,
+        checked,
+        cause,
+        trials: smallest.trials,
+        cut: smallest.cut,
+    }))
 }
 
-/// A measure that every step of the search makes smaller.
-fn size(plan: &Plan) -> usize {
-    let case = plan.to_case();
-    let setup: usize = case.setups.iter().flat_map(|s| &s.statements).map(|s| s.sql.len()).sum();
-    setup + case.steps.iter().map(|s| s.sql.len() + 10).sum::<usize>()
+impl Goal<'_> {
+    fn tried(
+        &self,
+        executor: &mut Executor,
+        plan: &Plan,
+    ) -> Result<Option<(Checked, Cause)>, HuntError> {
+        let (fixture, case) = (Fixture::of(plan), plan.to_case());
+        let checked = match self.violations.iter().any(|v| v.oracle == Oracle::Crash) {
+            true => check_any(executor, &fixture, &case, self.oracles)?,
+            false => check_unbroken(executor, &fixture, &case, self.oracles, "in a smaller case")?,
+        };
+        if !same_violation(self.violations, &checked.violations) {
+            return Ok(None);
+        }
+        let cause = cause::find(executor, (&fixture, &case), &checked)?;
+        Ok((cause.label == self.label).then_some((checked, cause)))
+    }
 }

@@ -77,7 +77,7 @@ pub fn made(number: u64, run: &str, label: Label, signature: &str) -> Evidence {
         cause: Cause {
             label,
             behaviour: None,
-            bug_at: None,
+            level: None,
             evidence: vec!["no serial order of the committed transactions explains it".into()],
         },
         rate: Rate { seen: 2, runs: if number.is_multiple_of(3) { 12 } else { 2 } },

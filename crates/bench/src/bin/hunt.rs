@@ -4,7 +4,7 @@
 
 use isolde_bench::open;
 use isolde_bench::timed::Timed;
-use isolde_core::generate::{Dialect, Generator, Options};
+use isolde_core::generate::{Generator, Options};
 use isolde_core::history::{TxEnd, What};
 use isolde_core::oracle::ORACLES;
 use isolde_core::profile::Waiting;
@@ -81,7 +81,7 @@ fn main() {
         let info = engine.info().clone();
         let levels = engine.profile().level_names();
         let options = Options::new(levels, engine.profile().default_level);
-        let dialect = Dialect::for_engine(&info.engine, &info.version);
+        let dialect = info.dialect();
         let generator = Generator::new(dialect, SEED, options);
         let mut executor = Executor::new(Runner::new(Box::new(engine)));
         let (sent, ours) = hunt(&mut executor, &generator, cases);

@@ -9,7 +9,7 @@
 //! statement that came to something else is printed.
 
 use isolde_bench::open;
-use isolde_core::generate::{Dialect, Generator, Options};
+use isolde_core::generate::{Generator, Options};
 use isolde_core::oracle::ORACLES;
 use isolde_core::{History, Level, transcript};
 use isolde_engines::engine::Engine;
@@ -18,7 +18,6 @@ use isolde_engines::runner::Runner;
 use isolde_hunt::HuntError;
 use isolde_hunt::cause::{self, Label};
 use isolde_hunt::check::{Checked, check_any};
-use isolde_hunt::confirm::Rate;
 use isolde_hunt::executor::{Executor, Fixture};
 use std::collections::BTreeMap;
 
@@ -131,7 +130,7 @@ fn measure(target: &str, cases: u64, seed: u64) {
     println!(
         "  fault                    level              cases struck changed beside missed violated    bug documented undecided"
     );
-    let dialect = Dialect::for_engine(&info.engine, &info.version);
+    let dialect = info.dialect();
     let mut sums: [(&str, Count); 2] = ["writes", "reads"].map(|name| (name, Count::default()));
     for fault in FAULTS.iter().filter(|f| f.concerns != Concerns::Server) {
         if let Some(why) = fault.unsupported_on(&info.engine, &profile) {
@@ -199,9 +198,7 @@ fn one(
         println!("missed: {} in case {number} at {level}: {modelled:?}: {texts:?}", fault.name);
         return;
     }
-    let rate = Rate { seen: 1, runs: 1 };
-    let plan = Some(&plan);
-    let found = cause::find(faulty, &fixture, plan, &case, &checked, ORACLES, rate);
+    let found = cause::find(faulty, (&fixture, &case), &checked);
     let cause = found.unwrap_or_else(|e| panic!("{e}"));
     *count.labels.entry(cause.label.name()).or_default() += 1;
     match cause.label {

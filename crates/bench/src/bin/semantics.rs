@@ -3,7 +3,7 @@
 
 use isolde_bench::open;
 use isolde_core::Level;
-use isolde_core::generate::{Dialect, Generator, Options};
+use isolde_core::generate::{Generator, Options};
 use isolde_core::inquiry::Inquiry;
 use isolde_core::semantics::{Prediction, Reading, SerialOrder, Subject, predict, serial_order};
 use isolde_core::transcript;
@@ -34,7 +34,7 @@ fn main() {
     let info = engine.info().clone();
     let profile = engine.profile().clone();
     let options = Options::new(profile.level_names(), profile.default_level);
-    let dialect = Dialect::for_engine(&info.engine, &info.version);
+    let dialect = info.dialect();
     let generator = Generator::new(dialect, seed, options);
     let mut executor = Executor::new(Runner::new(engine));
     let mut counts: BTreeMap<Level, Count> = BTreeMap::new();

@@ -6,7 +6,6 @@ use super::{Context, Levels, Outcome, explain_show, parse_levels, read_file};
 use crate::exit_code::{ExitCode, Failure};
 use isolde_core::case::{self, Case};
 use isolde_core::semantics::{Account, Whole};
-use isolde_core::sql::dialect::Family;
 use isolde_core::{History, Level};
 use isolde_engines::target::Target;
 use isolde_hunt::account;
@@ -125,7 +124,7 @@ pub fn of_history(
 ) -> Result<Account, Failure> {
     let info = executor.runner.engine.info().clone();
     let default_level = executor.runner.engine.profile().default_level;
-    let mut case = case.clone().read_as(Family::of(&info.engine));
+    let mut case = case.clone().read_as(info.family());
     case.level = Some(level);
     let fixture = Fixture::of_case(&case, &info, default_level);
     let account = account::of_run(executor, (&fixture, &case), history).map_err(failure)?;

@@ -56,7 +56,7 @@ fn compared(finding: &Finding) -> String {
 fn again(finding: &Finding) -> String {
     let rate = finding.rate;
     match (rate.deterministic(), rate.confirmed()) {
-        (true, _) => "It happened again on fresh tables.".into(),
+        (true, _) => format!("It happened every time, in {} runs.", rate.runs),
         (false, true) => format!("It happened in {} of {} runs.", rate.seen, rate.runs),
         (false, false) => {
             format!("It did not happen again in {} runs.", rate.runs.saturating_sub(1))

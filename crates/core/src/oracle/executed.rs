@@ -27,20 +27,6 @@ impl Executed {
         self.how == TxEnd::Committed
     }
 
-    /// The events in which its first step, and its first one after BEGIN, went
-    /// to work: at one of them a snapshot engine takes its snapshot. What had
-    /// to wait on such an engine was sent anew when it resumed.
-    pub fn snapshot_events(&self, history: &History) -> (usize, usize) {
-        let started = |step: usize| {
-            let starts = |what: &What| matches!(what, What::Sent { .. } | What::Resumed);
-            history.events.iter().rposition(|e| e.step == Some(step) && starts(&e.what))
-        };
-        let at = |place: usize| self.steps.get(place).and_then(|s| started(*s));
-        let first = at(0).unwrap_or(self.ended_at);
-        let second = if self.autocommit { None } else { at(1) };
-        (first, second.unwrap_or(first))
-    }
-
     pub fn is_unknown(&self) -> bool {
         matches!(self.how, TxEnd::Lost | TxEnd::Unknown)
     }

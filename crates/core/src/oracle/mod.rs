@@ -14,18 +14,16 @@
 //! table.
 
 mod compare;
-mod counterfactual;
 mod crash;
 mod executed;
 mod semantics;
 mod serial;
 mod wss;
 
-pub use compare::{Difference, differences, writes as write_differences};
-pub use counterfactual::{at_level, in_transactions, with_locking_reads};
+pub use compare::{Difference, differences};
 pub use crash::broken;
 pub use executed::{Executed, executed};
-pub use serial::{Replay, Serial, other_orders, serial_statements, serial_transactions};
+pub use serial::{Replay, Serial, serial_statements, serial_transactions, unseen_orders};
 
 use crate::history::ErrorEffect;
 use crate::inquiry::Desk;

@@ -126,20 +126,15 @@ fn steps_in_transactions(run: &Concurrent<'_>) -> Vec<bool> {
     inside
 }
 
-/// Other serial orders of the committed transactions than the one in which
-/// they ended, nearest first: what belongs to one session stays in its order.
-/// At most `most` of them, since a case has at most a few transactions that
-/// write. With `only_unseen`, only those that differ from it in what ended
-/// between the same two submissions.
-pub fn other_orders<'r>(
-    run: &'r Concurrent<'_>,
-    only_unseen: bool,
-    most: usize,
-) -> Vec<Vec<&'r Executed>> {
+/// Other serial orders of the committed transactions than the one that was
+/// recorded, nearest first: what ended between the same two submissions may
+/// have done so in any order, but for what belongs to one session. At most
+/// `most` of them, since a case has at most a few transactions that write.
+pub fn unseen_orders<'r>(run: &'r Concurrent<'_>, most: usize) -> Vec<Vec<&'r Executed>> {
     let writes = |t: &&Executed| t.steps.iter().any(|s| run.case.steps[*s].kind() != Kind::Select);
     let committed: Vec<&Executed> = run.committed().into_iter().filter(writes).collect();
     let mut found = Vec::new();
-    permute(&committed, &mut Vec::new(), only_unseen, most + 1, &mut found);
+    permute(&committed, &mut Vec::new(), most + 1, &mut found);
     // The first in lexicographic order is the order of commits itself.
     found.drain(..found.len().min(1));
     found
@@ -148,7 +143,6 @@ pub fn other_orders<'r>(
 fn permute<'r>(
     all: &[&'r Executed],
     chosen: &mut Vec<usize>,
-    only_unseen: bool,
     most: usize,
     found: &mut Vec<Vec<&'r Executed>>,
 ) {
@@ -161,12 +155,11 @@ fn permute<'r>(
     }
     for next in 0..all.len() {
         let may_precede = |earlier: usize| {
-            all[earlier].session != all[next].session
-                && (!only_unseen || all[earlier].moment == all[next].moment)
+            all[earlier].session != all[next].session && all[earlier].moment == all[next].moment
         };
         if !chosen.contains(&next) && (0..next).filter(|i| !chosen.contains(i)).all(may_precede) {
             chosen.push(next);
-            permute(all, chosen, only_unseen, most, found);
+            permute(all, chosen, most, found);
             chosen.pop();
         }
     }

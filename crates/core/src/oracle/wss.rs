@@ -8,7 +8,7 @@
 //! must look for the cause.
 
 use super::{Concurrent, Difference, Judgement, Replay, Verdict, compare};
-use super::{other_orders, serial_statements, serial_transactions, unknown_serial};
+use super::{serial_statements, serial_transactions, unknown_serial, unseen_orders};
 use crate::History;
 use crate::inquiry::Desk;
 
@@ -75,7 +75,7 @@ async fn compared(
     if found.is_empty() {
         return Judgement { verdict: Verdict::Consistent, replays: vec![(first, serial)] };
     }
-    for order in other_orders(run, true, UNSEEN_ORDERS) {
+    for order in unseen_orders(run, UNSEEN_ORDERS) {
         let run = run.with_order(order);
         let Some(replay) = replay(&run) else { continue };
         let serial = desk.run(replay.case.clone()).await;

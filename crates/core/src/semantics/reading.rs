@@ -61,16 +61,15 @@ impl Reading {
     /// A case from a file on an engine; `default` is the level of sessions for
     /// which the case names none.
     pub fn of_case(case: &Case, on: &TargetInfo, default: Level) -> Reading {
-        let dialect = Dialect::for_engine(&on.engine, &on.version);
+        let dialect = on.dialect();
         let case = case.clone().read_as(dialect.family);
         let setup = Reading::preparation(&case, on);
         let (schema, unmodelled) = Unmodelled::in_setup(&setup, &dialect);
         let preparing = preparing_steps(&case);
         let operation = |(n, step): (usize, &Step)| match n < preparing {
             true => Operation::Prepares,
-            false => {
-                operation(step, &schema, &unmodelled, &on.engine).unwrap_or_else(Operation::Opaque)
-            }
+            false => operation(step, &schema, &unmodelled, on.understood_as().0)
+                .unwrap_or_else(Operation::Opaque),
         };
         Reading {
             operations: case.steps.iter().enumerate().map(operation).collect(),
@@ -246,6 +245,7 @@ mod tests {
             engine: engine.into(),
             version: "18.0".into(),
             settings: BTreeMap::new(),
+            follows: None,
         };
         Reading::of_case(&case::parse(text).unwrap(), &on, Level::ReadCommitted)
     }

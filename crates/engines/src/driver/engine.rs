@@ -36,6 +36,7 @@ impl DriverEngine {
             engine: hello.name.clone(),
             version: hello.version.clone(),
             settings: hello.settings.clone(),
+            follows: hello.follows.clone(),
         };
         Ok(DriverEngine {
             command: command.clone(),

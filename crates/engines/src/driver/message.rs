@@ -3,7 +3,8 @@
 //! what is wrong with it, never a panic.
 
 use crate::engine::{Outcome, Reply, TxStatus, WaitState};
-use isolde_core::history::{DbError, ErrorClass, ErrorEffect};
+use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Follows};
+use isolde_core::sql::dialect::Family;
 use isolde_core::value::Row;
 use isolde_core::{Level, Profile};
 use serde::Deserialize;
@@ -25,6 +26,9 @@ pub struct Hello {
     pub can: Vec<String>,
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Whose dialect and rules the database follows.
+    #[serde(default)]
+    pub follows: Option<Follows>,
     #[serde(default)]
     pub level_sql: BTreeMap<Level, Vec<String>>,
     #[serde(default)]
@@ -60,6 +64,8 @@ impl Hello {
             && !self.can("waiting")
         {
             Some("profile.waiting is \"probe\", but `can` does not list \"waiting\"".into())
+        } else if let Some(fault) = self.follows.as_ref().and_then(follows_nobody) {
+            Some(fault)
         } else if let Some(what) = unknown {
             Some(format!("`can` lists {what:?}; it may list \"waiting\" and \"cancel\""))
         } else {
@@ -67,6 +73,21 @@ impl Hello {
                 .or_else(|| unlisted(&self.begin_at_sql))
                 .map(|level| format!("{level} has statements but is not in profile.levels"))
         }
+    }
+}
+
+/// What is wrong with whom it says that it follows.
+fn follows_nobody(follows: &Follows) -> Option<String> {
+    let Follows { rules, engine, version } = follows;
+    if *rules != Follows::VERSION {
+        let known = Follows::VERSION;
+        Some(format!("follows.rules is {rules}; the rules that Isolde knows have version {known}"))
+    } else if Family::of(engine) == Family::Other {
+        Some(format!("follows.engine is {engine:?}, which has no dialect here: see `isolde list`"))
+    } else if version.trim().is_empty() {
+        Some("follows.version must not be empty: a dialect depends on it".into())
+    } else {
+        None
     }
 }
 
@@ -283,6 +304,21 @@ mod tests {
         ] {
             let error = read_line(line).unwrap_err();
             assert!(error.contains(why), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn whom_a_database_follows_must_be_somebody() {
+        let follows = |rules, engine: &str, version: &str| {
+            follows_nobody(&Follows { rules, engine: engine.into(), version: version.into() })
+        };
+        assert_eq!(follows(1, "sqlite+wal", "3.45"), None);
+        for (fault, why) in [
+            (follows(2, "sqlite", "3.45"), "version 1"),
+            (follows(1, "oracle", "23"), "no dialect here"),
+            (follows(1, "postgres", " "), "must not be empty"),
+        ] {
+            assert!(fault.as_ref().is_some_and(|f| f.contains(why)), "{fault:?}");
         }
     }
 

@@ -61,7 +61,7 @@ impl World {
             greeting: needs::greeting(name, planted.fault.side),
             planted,
             strikes: Strikes::default(),
-            family: Family::of(name),
+            family: engine.info().family(),
             level_texts: levels
                 .iter()
                 .flat_map(|l| engine.level_sql(*l).into_iter().map(|sql| (sql, *l)))

@@ -14,7 +14,7 @@ use crate::server::{PrivateServer, Recipe, program};
 use crate::target::{Named, Options, Target};
 use isolde_core::Level;
 use isolde_core::history::ErrorEffect;
-use isolde_core::profile::{Behaviour, Counterfactual, Ddl, Profile, Promise, Waiting, behaviour};
+use isolde_core::profile::{Ddl, Profile, Promise, Waiting};
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
@@ -40,21 +40,7 @@ pub fn profile() -> Profile {
             .into(),
         untested: false,
         commit_ordered: Vec::new(),
-        serial_writes: Vec::new(),
-        behaviours: behaviours(),
     }
-}
-
-fn behaviours() -> Vec<Behaviour> {
-    const LINK: &str = "https://docs.dolthub.com/sql-reference/sql-support/transactions";
-    let all =
-        [Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
-    let about = "a transaction works on the rows that were committed when it began, and is merged \
-                 with what others committed since; only cells that both changed are a conflict";
-    vec![
-        behaviour("merge at commit", &all, Counterfactual::Snapshots, about, LINK),
-        behaviour("merge at commit", &all, Counterfactual::AnotherOrder, about, LINK),
-    ]
 }
 
 fn flavour(_: &mut MySqlSession, _: Option<&str>) -> EngineResult<Flavour> {

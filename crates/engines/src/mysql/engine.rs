@@ -52,6 +52,7 @@ impl MySqlEngine {
             engine: flavour.engine.clone(),
             version: short_version(&full),
             settings: Default::default(),
+            follows: None,
         };
         info.settings.insert("version".into(), full);
         for name in ["innodb_snapshot_isolation", "innodb_flush_log_at_trx_commit", "sql_mode"] {

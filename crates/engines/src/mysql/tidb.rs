@@ -13,9 +13,7 @@ use crate::fetch::install::{self, Install};
 use crate::server::{PrivateServer, Recipe, free_port, program};
 use crate::target::{Named, Options, Target};
 use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{
-    Behaviour, Counterfactual, Ddl, Profile, Waiting, behaviour, promise, rule,
-};
+use isolde_core::profile::{Ddl, Profile, Waiting, promise, rule};
 use isolde_core::{Anomaly, Level};
 use rustix::process::Signal;
 use std::path::Path;
@@ -49,42 +47,7 @@ pub fn profile(optimistic: bool) -> Profile {
         documentation: "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels".into(),
         untested: false,
         commit_ordered: Vec::new(),
-        // An optimistic transaction that writes what another wrote fails.
-        serial_writes: if optimistic { vec![Level::RepeatableRead] } else { Vec::new() },
-        behaviours: behaviours(optimistic),
     }
-}
-
-fn behaviours(optimistic: bool) -> Vec<Behaviour> {
-    const DOCS: &str = "https://docs.pingcap.com/tidb/stable";
-    let both = [Level::ReadCommitted, Level::RepeatableRead];
-    let order = behaviour(
-        "no gap locks",
-        &both,
-        Counterfactual::AnotherOrder,
-        "rows that appear behind a scan are not kept from appearing: the transaction that \
-         scanned counts as the earlier one, whichever committed first",
-        &format!("{DOCS}/pessimistic-transaction#differences-from-mysql-innodb"),
-    );
-    if optimistic {
-        let snapshots = behaviour(
-            "snapshot isolation",
-            &both,
-            Counterfactual::Snapshots,
-            "an optimistic transaction works on the rows that were committed when it began, so \
-             write skew is possible",
-            &format!("{DOCS}/transaction-isolation-levels#repeatable-read-isolation-level"),
-        );
-        return vec![snapshots, order];
-    }
-    let passed_by = behaviour(
-        "no locks on rows that do not match",
-        &both,
-        Counterfactual::LockingRead,
-        "a write that meets a locked row decides by its last committed version whether it matches",
-        &format!("{DOCS}/pessimistic-transaction#behaviors"),
-    );
-    vec![passed_by, order]
 }
 
 fn flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavour> {

@@ -65,6 +65,7 @@ impl Postgres {
             engine: engine.into(),
             version,
             settings: Default::default(),
+            follows: None,
         };
         info.settings.insert("version".into(), full);
         for name in ["deadlock_timeout", "fsync", "synchronous_commit", "autovacuum"] {

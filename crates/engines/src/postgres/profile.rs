@@ -1,9 +1,7 @@
 //! What PostgreSQL promises at each level, and what its writes do by design.
 
 use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{
-    Behaviour, Counterfactual, Ddl, Profile, Waiting, behaviour, promise, rule,
-};
+use isolde_core::profile::{Ddl, Profile, Waiting, promise, rule};
 use isolde_core::{Anomaly, Level};
 
 pub fn profile() -> Profile {
@@ -41,42 +39,5 @@ pub fn profile() -> Profile {
         documentation: "https://www.postgresql.org/docs/current/transaction-iso.html".into(),
         untested: false,
         commit_ordered: Vec::new(),
-        serial_writes: vec![Level::Serializable],
-        behaviours: behaviours(),
     }
-}
-
-fn behaviours() -> Vec<Behaviour> {
-    const ISO: &str = "https://www.postgresql.org/docs/current/transaction-iso.html";
-    let link = |part: &str| format!("{ISO}#{part}");
-    let weak = [Level::ReadUncommitted, Level::ReadCommitted];
-    let all =
-        [Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
-    vec![
-        behaviour(
-            "serial order is not commit order",
-            &all,
-            Counterfactual::AnotherOrder,
-            "the outcome is that of a serial order; none of the levels promises that it is the \
-             order of the commits",
-            &link("XACT-SERIALIZABLE"),
-        ),
-        behaviour(
-            "re-check of updated rows",
-            &weak,
-            Counterfactual::LockingRead,
-            "a write that waited for a row looks at its new version, but at no other row again, \
-             so rows that came to match meanwhile are passed by",
-            &link("XACT-READ-COMMITTED"),
-        ),
-        behaviour(
-            "no predicate locks",
-            &[Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead],
-            Counterfactual::Level(Level::Serializable),
-            "a write does not see what others have written and not committed, and does not keep \
-             rows from appearing, changing or going behind it: write skew and phantoms are \
-             possible below SERIALIZABLE",
-            ISO,
-        ),
-    ]
 }

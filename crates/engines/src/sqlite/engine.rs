@@ -61,6 +61,7 @@ impl Sqlite {
             engine,
             version: rusqlite::version().into(),
             settings: settings.map(|(k, v)| (k.into(), v.into())).into(),
+            follows: None,
         };
         let remove_at_end = dir.is_none();
         let next_id = 1;

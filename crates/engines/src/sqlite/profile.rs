@@ -46,8 +46,5 @@ pub fn profile(mode: Mode) -> Profile {
         // A reader of the write-ahead log keeps its snapshot while a writer
         // commits, so it may come before one that ended earlier.
         commit_ordered: if mode == Mode::Wal { vec![] } else { vec![Level::Serializable] },
-        // There is one writer at a time at every level.
-        serial_writes: vec![Level::ReadUncommitted, Level::Serializable],
-        behaviours: Vec::new(),
     }
 }

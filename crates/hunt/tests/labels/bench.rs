@@ -11,7 +11,6 @@ use isolde_core::{Case, History, transcript};
 use isolde_engines::engine::Engine;
 use isolde_hunt::cause::{self, Label};
 use isolde_hunt::check::{Checked, check};
-use isolde_hunt::confirm::Rate;
 use isolde_hunt::executor::{Executor, Fixture, VersionFixture};
 
 pub struct Bench {
@@ -85,9 +84,8 @@ impl Bench {
 
     /// The label that a hunt would give it.
     pub fn label(&mut self, run: &Run) -> Label {
-        let rate = Rate { seen: 1, runs: 1 };
         let Run { case, fixture, checked, .. } = run;
-        cause::find(&mut self.executor, fixture, None, case, checked, ORACLES, rate).unwrap().label
+        cause::find(&mut self.executor, (fixture, case), checked).unwrap().label
     }
 
     fn explanation(&mut self, run: &Run, history: &History) -> Explanation {

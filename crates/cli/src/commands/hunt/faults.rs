@@ -6,7 +6,7 @@ use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
 use crate::hunt_args::FaultsArgs;
 use crate::{interrupt, table};
-use isolde_core::generate::{Dialect, Generator, Options};
+use isolde_core::generate::{Generator, Options};
 use isolde_core::oracle::ORACLES;
 use isolde_engines::fault::{self, Concerns, FAULTS, Fault, Planted};
 use isolde_hunt::fault_trial::{self, FaultTrial, Sighting};
@@ -53,7 +53,7 @@ pub fn run(context: &Context<'_>, args: &FaultsArgs) -> Outcome {
         let levels = chosen_levels(&args.level, plain.profile())?;
         let options = Options::new(levels, plain.profile().default_level);
         let engine = open_engine(context, &target, Some(planted))?;
-        let dialect = Dialect::for_engine(&info.engine, &info.version);
+        let dialect = info.dialect();
         let generator = Generator::new(dialect, args.seed, options);
         let trial = FaultTrial {
             generator: &generator,

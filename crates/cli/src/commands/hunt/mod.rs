@@ -12,7 +12,7 @@ use crate::exit_code::{ExitCode, Failure};
 use crate::hunt_args::HuntArgs;
 use crate::junit::JunitFile;
 use crate::{interrupt, library};
-use isolde_core::generate::{Dialect, Generator, Options};
+use isolde_core::generate::{Generator, Options};
 use isolde_core::oracle::{self, ORACLES, Oracle};
 use isolde_core::{Level, Profile};
 use isolde_engines::engine::{Engine, EngineResult};
@@ -58,7 +58,7 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
         return Err(Failure::new(ExitCode::Usage, message));
     }
     let levels = chosen_levels(&wish.levels, first.profile())?;
-    let dialect = Dialect::for_engine(&info.engine, &info.version);
+    let dialect = info.dialect();
     let mut options = Options::new(levels.clone(), first.profile().default_level);
     options.ddl = wish.ddl;
     options.prepared = wish.prepared;

@@ -204,6 +204,11 @@ pub struct Used {
 
 /// What a transaction of this engine does at this level; none without rules.
 pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct> {
+    if let Some(follows) = &on.follows {
+        let engine = follows.engine.clone();
+        let followed = TargetInfo { engine, follows: None, ..on.clone() };
+        return conduct(&followed, level, form);
+    }
     let plain = on.engine.split('+').next().unwrap_or(&on.engine);
     match plain {
         "postgres" => Some(postgres::conduct(level)),

@@ -87,6 +87,7 @@ impl Section {
                 engine: (*engine).into(),
                 version: String::new(),
                 settings: BTreeMap::new(),
+                follows: None,
             };
             let set = self.settings.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
             [TargetInfo { settings: set, ..plain.clone() }, plain]
