@@ -81,6 +81,7 @@ impl Walk<'_> {
                 self.store = before;
             }
             self.locks.retain(|l| l.by != tx || l.statement != self.statements);
+            self.leave_uncertain_marks(tx);
             return self.failed(tx, step, error, &trouble);
         }
         if let Some(obstacle) = trouble.must.first() {
@@ -162,6 +163,9 @@ impl Walk<'_> {
             return;
         }
         self.txs[tx].failed = true;
+        if self.conduct(tx).failed_holds {
+            return;
+        }
         let points = self.savepoints.get(&self.txs[tx].session);
         let since = points.and_then(|p| p.last()).map(|(_, before)| *before);
         self.store.roll_back(tx, since);
@@ -199,13 +203,22 @@ impl Walk<'_> {
     pub fn control(&mut self, tx: TxId, step: usize) -> Result<(), Stop> {
         match self.subject.reply(step) {
             Some(What::Error(error)) => {
-                let mut trouble = Trouble::default();
+                let mut trouble = self.commit_trouble(tx);
                 self.may_refuse(tx, &mut trouble);
                 self.failed(tx, step, error, &trouble)
             }
             Some(_) if matches!(self.subject.reading.operations[step], Operation::Rollback) => {
                 self.use_rule(step, self.conduct(tx).rules.rollback);
                 Ok(())
+            }
+            Some(_) if matches!(self.subject.reading.operations[step], Operation::Commit) => {
+                match self.commit_trouble(tx).must.first() {
+                    None => Ok(()),
+                    Some(obstacle) => {
+                        let why = format!("it went through, but {}", obstacle.why);
+                        Err(Stop::Outside { step: Some(step), rule: obstacle.rule, why })
+                    }
+                }
             }
             _ => Ok(()),
         }

@@ -3,7 +3,7 @@
 use super::conclude::Trouble;
 use super::foreign::Change;
 use super::store::{Place, TxId, Version, same_key};
-use super::transaction::Strength;
+use super::transaction::{FIRST_ROWS, Strength};
 use super::walk::Walk;
 use crate::Value;
 use crate::history::ErrorClass;
@@ -14,6 +14,10 @@ pub enum Clash {
     Taken(Place),
     /// Whether it is taken is up to a transaction that is still open.
     Held(TxId),
+    /// The index has it, of a row that the snapshot does not show.
+    Unseen,
+    /// The snapshot shows a row that has it, but the row is gone since.
+    Gone(Place),
 }
 
 impl Walk<'_> {
@@ -22,7 +26,7 @@ impl Walk<'_> {
         matches!(self.subject.reading.dialect.family, Family::Sqlite | Family::Mysql)
     }
 
-    fn folds_case(&self) -> bool {
+    pub fn folds_case(&self) -> bool {
         self.subject.reading.dialect.family == Family::Mysql
     }
 
@@ -129,7 +133,7 @@ impl Walk<'_> {
         own: Option<Place>,
         new: &Version,
     ) -> Vec<(usize, Clash)> {
-        if !self.conduct(tx).refuses {
+        if !self.conduct(tx).refuses && !self.merges(tx) {
             return self.clashes(tx, table, own, new);
         }
         let snapshot = self.kept_snapshot(tx, step);
@@ -137,14 +141,30 @@ impl Walk<'_> {
         for key in 0..self.keys[table].len() {
             let Some(cells) = self.key_of(table, key, new) else { continue };
             for place in self.store.places(table).filter(|p| Some(*p) != own) {
-                let seen = self.visible(place, tx, snapshot);
-                let theirs = seen.and_then(|v| self.key_of(table, key, v));
-                if theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case())) {
-                    found.push((key, Clash::Taken(place)));
+                let has = |v: &Version| {
+                    let theirs = self.key_of(table, key, v);
+                    theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case()))
+                };
+                let seen = self.visible(place, tx, snapshot).is_some_and(has);
+                let index = self.conduct(tx).checks_indexes.then(|| self.in_index(place, tx));
+                match (seen, index) {
+                    (true, None | Some(Some(_))) => found.push((key, Clash::Taken(place))),
+                    (true, Some(None)) => found.push((key, Clash::Gone(place))),
+                    (false, Some(Some(v))) if has(v) => found.push((key, Clash::Unseen)),
+                    (false, _) => {}
                 }
             }
         }
         found
+    }
+
+    /// What an index has of a row: what the transaction wrote, or what is
+    /// committed now.
+    pub fn in_index(&self, place: Place, tx: TxId) -> Option<&Version> {
+        let own = self.store.chain(place).last_of(|by| by == tx);
+        let committed = self.newest(place, FIRST_ROWS);
+        let gone = committed.is_some_and(|v| v.dead);
+        own.or(committed).filter(|v| !v.dead && !gone)
     }
 
     /// The keys of a changed row, against all others.
@@ -158,7 +178,8 @@ impl Walk<'_> {
                 continue;
             }
             match clash {
-                Clash::Taken(_) => {
+                Clash::Gone(_) => {}
+                Clash::Taken(_) | Clash::Unseen => {
                     trouble.must(ErrorClass::Constraint, rules.unique, "its new key is taken");
                 }
                 Clash::Held(by) => {

@@ -163,6 +163,30 @@ impl VersionTables<'_> {
         self.make(of, &written, &select)
     }
 
+    /// A version with some columns of another.
+    pub fn merged(
+        &self,
+        table: usize,
+        onto: VersionId,
+        from: VersionId,
+        columns: &[usize],
+    ) -> Vec<String> {
+        let of = &self.schema.tables[table];
+        let taken = |name: &str| columns.iter().any(|c| of.columns[*c].name == name);
+        let written: Vec<&str> = of.writable().map(|c| c.name.as_str()).collect();
+        let name = self.name(of);
+        let cell = |column: &&str| {
+            let quoted = self.quoted(column);
+            match taken(column) {
+                true => format!(", (select {quoted} from {name} where {ID} = {from})"),
+                false => format!(", {quoted}"),
+            }
+        };
+        let cells: String = written.iter().map(cell).collect();
+        let select = format!("select {MADE_MARK}, {ID}{cells} from {name} where {ID} = {onto}");
+        self.make(of, &written, &select)
+    }
+
     /// A version with one column set, as a foreign key's action does.
     pub fn with_column(
         &self,

@@ -4,7 +4,7 @@ use super::Stop;
 use super::conclude::Trouble;
 use super::rules::Changed;
 use super::store::{Place, TxId, Version, same_key};
-use super::transaction::Strength;
+use super::transaction::{FIRST_ROWS, Strength};
 use super::version_tables::Parent;
 use super::walk::Walk;
 use crate::Value;
@@ -68,7 +68,7 @@ impl Walk<'_> {
     }
 
     /// The foreign keys of a table, each with its column.
-    fn foreign_columns(&self, table: usize) -> Vec<(usize, usize)> {
+    pub fn foreign_columns(&self, table: usize) -> Vec<(usize, usize)> {
         let of = &self.subject.reading.schema.tables[table];
         let column = |f: &ForeignKey| of.columns.iter().position(|c| c.name == f.column);
         let places = of.foreign_keys.iter().enumerate();
@@ -76,7 +76,7 @@ impl Walk<'_> {
     }
 
     /// The table and column that a foreign key refers to.
-    fn parent_of(&self, foreign: &ForeignKey) -> Option<(usize, usize)> {
+    pub fn parent_of(&self, foreign: &ForeignKey) -> Option<(usize, usize)> {
         let tables = &self.subject.reading.schema.tables;
         let parent = tables.iter().position(|t| t.name == foreign.parent)?;
         let columns = &tables[parent].columns;
@@ -104,7 +104,12 @@ impl Walk<'_> {
         let places: Vec<Place> = self.store.places(parent).collect();
         let keeps_snapshot = self.conduct(tx).changed == Changed::Abort;
         let snapshot = if keeps_snapshot { self.kept_snapshot(tx, step) } else { self.now };
-        let there = places.iter().copied().find(|p| self.newest(*p, tx).is_some_and(is_parent));
+        let indexes = self.conduct(tx).checks_indexes;
+        let now = |p: Place| match indexes {
+            true => self.in_index(p, tx),
+            false => self.newest(p, tx),
+        };
+        let there = places.iter().copied().find(|p| now(*p).is_some_and(is_parent));
         let seen = |p: &Place| self.visible(*p, tx, snapshot).is_some_and(is_parent);
         match there {
             Some(place) => {
@@ -270,8 +275,14 @@ impl Walk<'_> {
             !v.dead && same_key(&[v.row[column].clone()], std::slice::from_ref(key), false)
         };
         let places = self.store.places(child);
-        let found: Vec<Place> =
-            places.filter(|p| self.newest(*p, tx).is_some_and(refers)).collect();
+        let indexes = self.conduct(tx).checks_indexes;
+        // An index keeps what the transaction itself has deleted.
+        let kept = |p: &Place| indexes && self.newest(*p, FIRST_ROWS).is_some_and(refers);
+        let now = |p: Place| match indexes {
+            true => self.in_index(p, tx),
+            false => self.newest(p, tx),
+        };
+        let found: Vec<Place> = places.filter(|p| now(*p).is_some_and(refers) || kept(p)).collect();
         if self.conduct(tx).changed == Changed::Abort {
             let snapshot = self.kept_snapshot(tx, step);
             let fresh = |p: &&Place| {
@@ -301,7 +312,8 @@ impl Walk<'_> {
         let has = |v: &Version| {
             !v.dead && same_key(&[v.row[column].clone()], std::slice::from_ref(key), false)
         };
-        let at_once = self.conduct(tx).foreign_keys_by_row;
+        let conduct = self.conduct(tx);
+        let at_once = conduct.foreign_keys_by_row || conduct.checks_indexes;
         if !at_once && self.store.places(parent).any(|p| self.newest(p, tx).is_some_and(has)) {
             return;
         }

@@ -1,6 +1,7 @@
 //! INSERT, row by row: keys that are taken, and what becomes of them.
 
 use super::Stop;
+use super::cells::written_columns;
 use super::conclude::{Expected, Trouble};
 use super::constraints::Clash;
 use super::foreign::Change;
@@ -26,16 +27,31 @@ impl Walk<'_> {
         let inner = self.inner_of_write(tx, step, &view)?;
         let sql = self.tables.incoming(insert, &inner);
         let incoming = self.fresh(table, sql, Some(step)).await?;
+        let incoming: Vec<Version> =
+            incoming.into_iter().map(|fresh| self.version(fresh, tx)).collect();
+        let acts = insert.conflict != Conflict::Fail;
+        if acts && self.conduct(tx).checks_indexes && self.share_a_key(table, &incoming) {
+            let why = "what ON CONFLICT makes of new rows that share a key is not modelled";
+            return Err(Stop::not_modelled(step, why));
+        }
         let before = self.store.clone();
         let mut done = Vec::new();
         let mut count = 0;
-        for fresh in incoming {
-            let new = self.version(fresh, tx);
+        for new in incoming {
             let row = (table, insert);
             count += self.insert_row(tx, step, row, new, &mut done, &mut trouble).await?;
         }
         self.all_foreign_keys(tx, step, done, &mut trouble).await?;
         self.conclude(tx, step, Expected::Count(count), trouble, Some(before))
+    }
+
+    /// Whether two of these rows have the same key; NULLs are the same here.
+    fn share_a_key(&self, table: usize, rows: &[Version]) -> bool {
+        self.keys[table].iter().any(|key| {
+            let same =
+                |a: &Version, b: &Version| key.columns.iter().all(|c| a.row[*c].same(&b.row[*c]));
+            rows.iter().enumerate().any(|(n, row)| rows[..n].iter().any(|other| same(other, row)))
+        })
     }
 
     /// One row of an INSERT; how many rows it counts for.
@@ -67,7 +83,7 @@ impl Walk<'_> {
                 }
                 return Ok(0);
             }
-        } else {
+        } else if !self.conduct(tx).conflicts_before_checks {
             self.holds_rules_of_row(tx, table, &new, trouble);
         }
         let clashes = self.seen_clashes(tx, step, table, None, &new);
@@ -80,13 +96,29 @@ impl Walk<'_> {
                 trouble.held(rules.unique, why);
             }
         }
+        let acts = insert.conflict != Conflict::Fail;
+        let arbiter = match &insert.conflict {
+            Conflict::Update { key, .. } => self.arbiter(table, key),
+            _ => None,
+        };
+        let concerns = |key: usize| acts && arbiter.is_none_or(|arbiter| arbiter == key);
+        let sees = |key: &usize| {
+            let seen = |c: &Clash| matches!(c, Clash::Taken(_) | Clash::Gone(_));
+            concerns(*key) && clashes.iter().any(|(k, c)| k == key && seen(c))
+        };
+        let unseen = clashes.iter().any(|(k, c)| matches!(c, Clash::Unseen) && !sees(k));
         let taken: Vec<(usize, Place)> = clashes
             .into_iter()
             .filter_map(|(key, clash)| match clash {
                 Clash::Taken(place) => Some((key, place)),
-                Clash::Held(_) => None,
+                Clash::Gone(place) if concerns(key) => Some((key, place)),
+                Clash::Held(_) | Clash::Unseen | Clash::Gone(_) => None,
             })
             .collect();
+        if unseen {
+            let rule = if acts { rules.upsert } else { rules.unique };
+            trouble.must(ErrorClass::Constraint, rule, "a row that it does not see has its key");
+        }
         if foreign_keys_by_row && !taken.is_empty() && !self.has_parents(tx, table, &new) {
             // The index of the foreign key may come before that of the key.
             trouble.may(ErrorClass::Constraint, rules.foreign);
@@ -124,8 +156,7 @@ impl Walk<'_> {
                     done.push(Change { place, old, new: None });
                 }
             }
-            Conflict::Update { key, sets, .. } => {
-                let arbiter = self.arbiter(table, key);
+            Conflict::Update { sets, .. } => {
                 let hit = if any_key {
                     taken.get(self.choices.choose(taken.len()))
                 } else {
@@ -144,6 +175,15 @@ impl Walk<'_> {
                     return Ok(0);
                 };
                 let changed = self.version(fresh, tx);
+                if self.merges(tx) {
+                    let written =
+                        written_columns(&self.subject.reading.schema.tables[table], &sets);
+                    let rows = (old, changed);
+                    let changes = self.write_row((tx, step), place, rows, &written, trouble);
+                    changes.iter().for_each(|c| self.key_is_free(tx, step, c, trouble));
+                    done.extend(changes);
+                    return Ok(1);
+                }
                 self.take(place, tx, self.strength(tx, table, &old, &changed), trouble);
                 if counts_changed && old.row == changed.row {
                     // Whether a row that stays as it is counts has been seen both ways.
@@ -156,6 +196,9 @@ impl Walk<'_> {
                 done.push(change);
                 return Ok(if counts_changed { 2 } else { 1 });
             }
+        }
+        if self.conduct(tx).conflicts_before_checks {
+            self.holds_rules_of_row(tx, table, &new, trouble);
         }
         let place = self.store.add_row(table, new.clone());
         self.lock(place, tx, Strength::Update);

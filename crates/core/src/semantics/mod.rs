@@ -22,6 +22,7 @@
 //! said to be.
 
 mod account;
+mod cells;
 mod choice;
 mod conclude;
 mod constraints;
@@ -32,6 +33,7 @@ mod foreign;
 mod insert;
 mod locking_read;
 mod memory;
+mod merge;
 mod opaque;
 mod reading;
 pub mod rules;

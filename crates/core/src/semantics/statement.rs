@@ -131,6 +131,7 @@ impl<'a> Walk<'a> {
         self.txs[tx].failed = false;
         self.store.roll_back(tx, Some(before));
         self.locks.retain(|l| l.by != tx || l.statement <= before);
+        self.marks.retain(|m| m.by != tx || m.statement <= before);
         self.use_rule(step, self.conduct(tx).rules.savepoint);
     }
 

@@ -57,6 +57,19 @@ pub struct Lock {
     pub statement: usize,
 }
 
+/// What a transaction did to a row, where writers meet column by column.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    pub by: TxId,
+    pub place: Place,
+    /// None when it deleted the row.
+    pub column: Option<usize>,
+    /// False when it left the value as it was, or when its statement failed:
+    /// then the engine may have noted it or not.
+    pub certain: bool,
+    pub statement: usize,
+}
+
 #[cfg(test)]
 mod tests {
     use super::Strength::{self, KeyShare, NoKeyUpdate, Share, Update};

@@ -2,7 +2,7 @@
 
 use super::Operation;
 use super::account::Look;
-use super::rules::SnapshotAt;
+use super::rules::{Changed, SnapshotAt};
 use super::store::{Place, TxId, Version};
 use super::transaction::{End, Lock, Strength};
 use super::version_tables::View;
@@ -48,9 +48,12 @@ impl Walk<'_> {
     }
 
     /// The newest version that is committed, or the transaction's own; perhaps
-    /// a deleted one.
+    /// a deleted one. Who merges at the end knows nothing but the snapshot.
     pub fn newest(&self, place: Place, me: TxId) -> Option<&Version> {
-        let counts = |tx: TxId| tx == me || matches!(self.txs[tx].end, End::Committed(_));
+        let mine = &self.txs[me];
+        let merges = mine.conduct.as_ref().is_some_and(|c| c.changed == Changed::Merge);
+        let until = mine.snapshot.filter(|_| merges).unwrap_or(usize::MAX);
+        let counts = |tx: TxId| tx == me || self.committed_before(tx, until);
         self.store.chain(place).last_of(counts)
     }
 

@@ -4,9 +4,9 @@
 use super::account::Look;
 use super::choice::Choices;
 use super::memory::Memory;
-use super::rules::{Conduct, Rule, SnapshotAt};
+use super::rules::{Changed, Conduct, Rule, SnapshotAt};
 use super::store::{Store, TxId, Version, VersionId};
-use super::transaction::{End, FIRST_ROWS, Lock, Tx};
+use super::transaction::{End, FIRST_ROWS, Lock, Mark, Tx};
 use super::version_tables::{Fresh, Key, VersionTables, View, keys};
 use super::{Operation, Stop, Subject};
 use crate::generate::BeginForm;
@@ -26,6 +26,8 @@ pub struct Walk<'a> {
     pub store: Store,
     pub txs: Vec<Tx>,
     pub locks: Vec<Lock>,
+    /// Where writers meet column by column, what each has written.
+    pub marks: Vec<Mark>,
     /// The transaction that each session is in.
     pub current: BTreeMap<&'a str, TxId>,
     /// Savepoints of each session, with the last statement before each: MySQL
@@ -86,6 +88,7 @@ impl<'a> Walk<'a> {
             store: Store { tables: vec![Vec::new(); subject.reading.schema.tables.len()] },
             txs: vec![first],
             locks: Vec::new(),
+            marks: Vec::new(),
             current: BTreeMap::new(),
             savepoints: BTreeMap::new(),
             prepared: BTreeMap::new(),
@@ -141,7 +144,7 @@ impl<'a> Walk<'a> {
                     self.started.insert(step, self.now);
                 }
             }
-            (What::Ended { transaction, how }, _) => self.end(*transaction, *how),
+            (What::Ended { transaction, how }, _) => self.end(*transaction, *how).await?,
             (
                 What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_),
                 Some(step),
@@ -197,9 +200,17 @@ impl<'a> Walk<'a> {
         self.current.insert(session, self.txs.len() - 1);
     }
 
-    fn end(&mut self, recorded: usize, how: TxEnd) {
-        let Some(tx) = self.txs.iter().position(|t| t.recorded == Some(recorded)) else { return };
-        self.end_tx(tx, how == TxEnd::Committed);
+    async fn end(&mut self, recorded: usize, how: TxEnd) -> Result<(), Stop> {
+        let Some(tx) = self.txs.iter().position(|t| t.recorded == Some(recorded)) else {
+            return Ok(());
+        };
+        let committed = how == TxEnd::Committed;
+        let merges = self.txs[tx].conduct.as_ref().is_some_and(|c| c.changed == Changed::Merge);
+        if committed && merges && self.is_open(tx) {
+            self.merge(tx).await?;
+        }
+        self.end_tx(tx, committed);
+        Ok(())
     }
 
     pub fn end_tx(&mut self, tx: TxId, committed: bool) {
@@ -209,6 +220,7 @@ impl<'a> Walk<'a> {
         self.txs[tx].end = if committed { End::Committed(self.now) } else { End::RolledBack };
         if !committed {
             self.store.roll_back(tx, None);
+            self.marks.retain(|m| m.by != tx);
         }
         self.locks.retain(|l| l.by != tx);
         if !self.txs[tx].autocommit {

@@ -4,7 +4,7 @@ use super::Stop;
 use super::conclude::{Expected, Trouble};
 use super::foreign::Change;
 use super::rules::{Changed, Locks};
-use super::store::{Place, TxId, VersionId};
+use super::store::{Place, Store, TxId, VersionId};
 use super::transaction::Strength;
 use super::version_tables::{Fresh, Search, View, Views, whole};
 use super::walk::Walk;
@@ -72,8 +72,12 @@ impl Walk<'_> {
         };
         let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &inner });
         let found = once_each(self.fresh(table, sql, Some(step)).await?);
-        let mut changes = Vec::new();
         let before = self.store.clone();
+        if self.merges(tx) {
+            let (done, unchanged) = self.write_rows((tx, step), table, &sets, found, &mut trouble);
+            return self.written(tx, step, (done, unchanged), trouble, before).await;
+        }
+        let mut changes = Vec::new();
         for fresh in found {
             let Some(place) = self.store.find(table, fresh.source) else { continue };
             let fresh = match self.target(place, fresh.source, tx) {
@@ -131,10 +135,22 @@ impl Walk<'_> {
             self.takes_the_place(tx, place, &new);
             done.push(Change { place, old: Some(old), new: Some(new) });
         }
+        self.written(tx, step, (done, unchanged), trouble, before).await
+    }
+
+    /// What an UPDATE did to its rows: their keys, and what it comes to.
+    async fn written(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        (done, unchanged): (Vec<Change>, u64),
+        mut trouble: Trouble,
+        before: Store,
+    ) -> Result<(), Stop> {
         for change in &done {
             self.key_is_free(tx, step, change, &mut trouble);
         }
-        let count = done.len() as u64 + unchanged;
+        let count = done.iter().filter(|c| c.new.is_some()).count() as u64 + unchanged;
         self.all_foreign_keys(tx, step, done, &mut trouble).await?;
         self.conclude(tx, step, Expected::Count(count), trouble, Some(before))
     }
@@ -180,6 +196,10 @@ impl Walk<'_> {
                 }
             }
             let old = self.newest(place, tx).cloned();
+            if let (true, Some(old)) = (self.merges(tx), &old) {
+                done.push(self.delete_row((tx, step), place, old.clone(), &mut trouble));
+                continue;
+            }
             self.take(place, tx, Strength::Update, &mut trouble);
             self.store.delete(place, tx, self.statements, self.now);
             done.push(Change { place, old, new: None });

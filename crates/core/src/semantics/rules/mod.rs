@@ -6,6 +6,7 @@
 //! the mode it runs in chose it. A new engine is a file here and a line in
 //! [`conduct`].
 
+pub mod duckdb;
 pub mod innodb;
 pub mod page;
 pub mod postgres;
@@ -73,6 +74,10 @@ pub enum Changed {
     Abort,
     /// Writes do not look at the snapshot, but at what is committed now.
     Current,
+    /// Writes look at the snapshot alone. Who has changed other columns of a
+    /// row is not met; who has changed the same is, in the write or at the
+    /// COMMIT.
+    Merge,
 }
 
 /// What keeps writers apart.
@@ -133,6 +138,16 @@ pub struct Conduct {
     pub upserts_on_any_key: bool,
     /// IGNORE also mends NULLs and leaves out rows without a parent.
     pub ignore_forgives_all: bool,
+    /// An UPDATE of an indexed column is a DELETE and an INSERT.
+    pub moves_indexed: bool,
+    /// Keys and foreign keys are looked up in indexes, which have what is
+    /// committed now, whatever the snapshot shows, and keep what open
+    /// transactions delete, this one among them.
+    pub checks_indexes: bool,
+    /// A row that ON CONFLICT leaves out may break NOT NULL and CHECK.
+    pub conflicts_before_checks: bool,
+    /// A failed transaction keeps what it has written until it is rolled back.
+    pub failed_holds: bool,
     pub rules: &'static Used,
 }
 
@@ -165,6 +180,10 @@ impl Conduct {
             clustered: false,
             upserts_on_any_key: false,
             ignore_forgives_all: false,
+            moves_indexed: false,
+            checks_indexes: false,
+            conflicts_before_checks: false,
+            failed_holds: false,
             rules,
         }
     }
@@ -217,6 +236,7 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct
         "tidb" => tidb::conduct(on, level, form),
         "turso" => sqlite::conduct("sqlite+wal", level, form)
             .map(|conduct| Conduct { savepoint_reads: true, ..conduct }),
+        "duckdb" => Some(duckdb::conduct()),
         "mysql" | "mariadb" => Some(innodb::conduct(on, level, form)),
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! The page of all rules, made from their tables.
 
-use super::{Rule, Used, conduct, innodb, postgres, sqlite};
+use super::{Rule, Used, conduct, duckdb, innodb, postgres, sqlite};
 use crate::Level;
 use crate::generate::BeginForm;
 use crate::history::TargetInfo;
@@ -15,7 +15,7 @@ struct Section {
     settings: &'static [(&'static str, &'static str)],
 }
 
-static SECTIONS: [Section; 3] = [
+static SECTIONS: [Section; 4] = [
     Section {
         title: "PostgreSQL",
         about: "`postgres`, from its manual's chapter on concurrency control.",
@@ -37,6 +37,13 @@ static SECTIONS: [Section; 3] = [
         rules: innodb::RULES,
         engines: &["mysql", "mariadb"],
         settings: &[("innodb_snapshot_isolation", "ON")],
+    },
+    Section {
+        title: "DuckDB",
+        about: "`duckdb`. Snapshots are its only level.",
+        rules: duckdb::RULES,
+        engines: &["duckdb"],
+        settings: &[],
     },
 ];
 

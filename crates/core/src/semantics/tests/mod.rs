@@ -2,6 +2,7 @@
 //! in memory evaluates what a prediction asks for. The rules are those of the
 //! engine that the history names.
 
+mod merging;
 mod runs;
 mod serial;
 
@@ -25,7 +26,7 @@ const TABLE: &str = "create table t (id int primary key, v int)";
 struct Told {
     history: History,
     reading: Reading,
-    first_rows: Vec<(i64, i64)>,
+    first_rows: Vec<Vec<i64>>,
     level: Level,
 }
 
@@ -50,7 +51,15 @@ impl Told {
             operations: Vec::new(),
             levels: Vec::new(),
         };
-        Told { history, reading, first_rows: first_rows.to_vec(), level }
+        let first_rows = first_rows.iter().map(|(id, v)| vec![*id, *v]).collect();
+        Told { history, reading, first_rows, level }
+    }
+
+    /// Another table in the place of the usual one.
+    fn in_table(mut self, table: &str, rows: &[&[i64]]) -> Told {
+        self.reading.schema = read::schema([table], Family::Sqlite).schema;
+        self.first_rows = rows.iter().map(|row| row.to_vec()).collect();
+        self
     }
 
     fn event(&mut self, session: &str, step: usize, what: What) {
@@ -116,10 +125,16 @@ impl Told {
         self.sent(session, sql).replies(session, what)
     }
 
-    fn leaves(mut self, rows: &[(i64, i64)]) -> Told {
-        let query = "select id, v from t".into();
-        let columns = vec!["id".into(), "v".into()];
-        let rows = rows.iter().map(|(id, v)| vec![Value::Int(*id), Value::Int(*v)]).collect();
+    fn leaves(self, rows: &[(i64, i64)]) -> Told {
+        let rows: Vec<[i64; 2]> = rows.iter().map(|(id, v)| [*id, *v]).collect();
+        self.leaves_rows(&rows.iter().map(|row| &row[..]).collect::<Vec<_>>())
+    }
+
+    fn leaves_rows(mut self, rows: &[&[i64]]) -> Told {
+        let columns = self.reading.schema.tables[0].columns.iter();
+        let columns: Vec<String> = columns.map(|c| c.name.clone()).collect();
+        let query = format!("select {} from t", columns.join(", "));
+        let rows = rows.iter().map(|row| row.iter().map(|v| Value::Int(*v)).collect()).collect();
         self.history.final_state = vec![FinalRows { query, columns, rows, error: None }];
         self
     }
@@ -127,7 +142,7 @@ impl Told {
     fn database(&self) -> rusqlite::Connection {
         let database = rusqlite::Connection::open_in_memory().unwrap();
         let tables = VersionTables { schema: &self.reading.schema, dialect: &self.reading.dialect };
-        let literals = |(id, v): &(i64, i64)| vec![Literal::Int(*id), Literal::Int(*v)];
+        let literals = |row: &Vec<i64>| row.iter().map(|v| Literal::Int(*v)).collect();
         let rows = vec![self.first_rows.iter().map(literals).collect()];
         for sql in tables.create_sql().iter().chain(&tables.load_sql(&rows)) {
             database.execute(sql, []).unwrap();

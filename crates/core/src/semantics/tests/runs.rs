@@ -13,13 +13,13 @@ fn two(engine: &str, level: Level) -> Told {
     Told::on(engine, level, &FIRST).does("s1", "begin", What::Done).does("s2", "begin", What::Done)
 }
 
-fn is_inside(told: &Told) {
+pub fn is_inside(told: &Told) {
     let prediction = told.predicted();
     assert!(matches!(prediction, Prediction::Inside { .. }), "{prediction:?}");
 }
 
 /// Outside at this statement, or at the final rows; the rule that it breaks.
-fn breaks(told: &Told, label: Option<&str>) -> &'static str {
+pub fn breaks(told: &Told, label: Option<&str>) -> &'static str {
     match told.predicted() {
         Prediction::Outside { step, rule, .. } => {
             assert_eq!(step.map(|s| told.history.steps[s].label.as_str()), label);
