@@ -6,7 +6,7 @@ use isolde_bench::open;
 use isolde_bench::timed::Timed;
 use isolde_core::generate::{Generator, Options};
 use isolde_core::history::{TxEnd, What};
-use isolde_core::oracle::ORACLES;
+use isolde_core::oracle::{ORACLES, Oracle};
 use isolde_core::profile::Waiting;
 use isolde_core::sql;
 use isolde_core::{Case, History, Level, case};
@@ -86,6 +86,7 @@ fn main() {
         let mut executor = Executor::new(Runner::new(Box::new(engine)));
         let (sent, ours) = hunt(&mut executor, &generator, cases);
         let shares = spent.shares(ours);
+        let parts = parts(&mut executor, &generator, sent.len() as u64);
         let statements: usize = sent.iter().map(statements_of).sum();
         let bare = bare_client(executor.runner.engine.as_mut(), &sent);
         let rate = |n: usize, time: Duration| n as f64 / time.as_secs_f64();
@@ -99,6 +100,7 @@ fn main() {
         );
         let since = Instant::now();
         println!("    {shares}");
+        println!("    {parts}");
         let cases = sent.len() as u64;
         let length: usize =
             (0..cases).map(|n| case::format(&generator.plan(n).to_case()).len()).sum();
@@ -108,6 +110,30 @@ fn main() {
             length as u64 / cases.max(1)
         );
     }
+}
+
+/// What the rules cost a case, beside the two serial replays of write-serial
+/// states: each set of oracles alone, less the run that all of them need.
+fn parts(executor: &mut Executor, generator: &Generator, cases: u64) -> String {
+    let sets: [&[Oracle]; 3] = [&[], &[Oracle::Semantics], &[Oracle::TxWss, Oracle::StmtWss]];
+    let mut times = [Duration::ZERO; 3];
+    for number in 0..cases {
+        let plan = generator.plan(number);
+        let (fixture, case) = (Fixture::of(&plan), plan.to_case());
+        for (oracles, time) in sets.iter().zip(&mut times) {
+            let since = Instant::now();
+            // What cannot be run costs every set the same.
+            let _ = check(executor, &fixture, &case, oracles);
+            *time += since.elapsed();
+        }
+    }
+    let each =
+        |time: Duration| time.saturating_sub(times[0]).as_secs_f64() * 1e6 / cases.max(1) as f64;
+    let (rules, replays) = (each(times[1]), each(times[2]));
+    format!(
+        "the rules cost {rules:.0} us a case, the two serial replays {replays:.0} us: {:.2}x",
+        rules / replays
+    )
 }
 
 fn statements_of(sent: &Sent) -> usize {
