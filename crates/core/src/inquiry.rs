@@ -26,7 +26,10 @@ pub enum Question {
     /// A run of this case, from the rows that the inquiry is about.
     Run(Box<Case>),
     /// Statements in the version tables, of which the last one's rows are
-    /// wanted.
+    /// wanted. Versions that they make are filed under a number that whoever
+    /// answers puts in
+    /// ([`crate::semantics::version_tables::MADE_MARK`]); asked twice, they
+    /// make two.
     Evaluate(Vec<String>),
 }
 
@@ -43,7 +46,6 @@ pub struct Desk<Q = Question, A = Answer>(Rc<RefCell<Papers<Q, A>>>);
 struct Papers<Q, A> {
     question: Option<Q>,
     answer: Option<A>,
-    numbers: u32,
 }
 
 impl<Q, A> Clone for Desk<Q, A> {
@@ -54,18 +56,11 @@ impl<Q, A> Clone for Desk<Q, A> {
 
 impl<Q, A> Default for Desk<Q, A> {
     fn default() -> Desk<Q, A> {
-        Desk(Rc::new(RefCell::new(Papers { question: None, answer: None, numbers: 0 })))
+        Desk(Rc::new(RefCell::new(Papers { question: None, answer: None })))
     }
 }
 
 impl<Q, A> Desk<Q, A> {
-    /// A number that nobody else at this desk has, from 1 on.
-    pub fn fresh_number(&self) -> u32 {
-        let mut papers = self.0.borrow_mut();
-        papers.numbers += 1;
-        papers.numbers
-    }
-
     pub async fn ask(&self, question: Q) -> A {
         self.0.borrow_mut().question = Some(question);
         std::future::poll_fn(|_| match self.0.borrow_mut().answer.take() {
@@ -166,14 +161,6 @@ mod tests {
         assert_eq!(sum, Ok(7));
         let after = |n| Question::Evaluate(vec![format!("after {n}")]);
         assert_eq!(asked, [after(0), after(3), after(7)]);
-    }
-
-    #[test]
-    fn numbers_are_those_of_the_desk_whoever_sits_there() {
-        let desk = <Desk>::default();
-        let beside = desk.clone();
-        assert_eq!([desk.fresh_number(), beside.fresh_number(), desk.fresh_number()], [1, 2, 3]);
-        assert_eq!(<Desk>::default().fresh_number(), 1);
     }
 
     #[test]

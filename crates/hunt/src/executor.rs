@@ -6,13 +6,13 @@
 
 use crate::check::Checked;
 use crate::error::HuntError;
+use crate::evaluated::{Answered, Asked, Evaluated};
 use isolde_core::generate::Plan;
-use isolde_core::history::{DbError, TargetInfo};
+use isolde_core::history::TargetInfo;
 use isolde_core::inquiry::{Answer, Inquiry, Question};
 use isolde_core::oracle::broken;
 use isolde_core::semantics::Reading;
 use isolde_core::semantics::version_tables::VersionTables;
-use isolde_core::value::Row;
 use isolde_core::{Case, History, Level};
 use isolde_engines::engine::Outcome;
 use isolde_engines::runner::{COMES_BACK, RunError, Runner};
@@ -111,6 +111,7 @@ pub struct Executor {
     made: Option<Vec<String>>,
     /// What made the version tables that stand now.
     made_versions: Option<Vec<String>>,
+    evaluated: Evaluated,
     /// Internal errors and lost sessions matter, too, not only lost servers.
     pub heeds_errors: bool,
     /// What people should hear of the server.
@@ -131,6 +132,7 @@ impl Executor {
             runner,
             made: None,
             made_versions: None,
+            evaluated: Evaluated::default(),
             heeds_errors: true,
             notices: Notices::default(),
         }
@@ -147,6 +149,9 @@ impl Executor {
         }
         let history = self.runner.run_steps(case, None);
         let usable = history.as_ref().is_ok_and(|h| !h.lost_server());
+        if !usable {
+            self.forget_versions();
+        }
         if fixture.changes_schema || !usable {
             self.made = None;
         }
@@ -178,7 +183,7 @@ impl Executor {
         inquiry: Inquiry<'_, T>,
         known: &mut Vec<(Case, History)>,
     ) -> Result<T, HuntError> {
-        let mut loaded = false;
+        let mut asked = Asked::default();
         inquiry.answered_by(|question| match question {
             Question::Run(case) => {
                 if let Some((_, history)) = known.iter().find(|(c, _)| *c == *case) {
@@ -189,9 +194,7 @@ impl Executor {
                 Ok(Answer::Ran(Box::new(history)))
             }
             Question::Evaluate(statements) => {
-                let before = std::mem::replace(&mut loaded, true);
-                let loaded = if before { Ok(()) } else { self.load_versions(fixture) };
-                match loaded.and_then(|()| self.evaluate(&statements)) {
+                match self.evaluate(fixture, statements, &mut asked) {
                     Ok(answer) => Ok(Answer::Evaluated(answer)),
                     Err(HuntError::Run(error)) => Err(self.broke(fixture, case, error)),
                     // Tables of somebody's own that cannot be had twice: then
@@ -214,7 +217,7 @@ impl Executor {
             Err(error) => return HuntError::Run(error),
         };
         self.made = None;
-        self.made_versions = None;
+        self.forget_versions();
         let history = self.runner.not_run(case, None, death);
         let differences = broken(case, &history);
         let checked = Checked::crash(history, differences);
@@ -223,9 +226,18 @@ impl Executor {
         HuntError::Broke(Box::new(Broke { fixture, case, checked, moment }))
     }
 
+    fn forget_versions(&mut self) {
+        self.made_versions = None;
+        self.evaluated.forget();
+    }
+
     fn load_versions(&mut self, fixture: &Fixture) -> Result<(), HuntError> {
         let Some(versions) = &fixture.versions else { return Ok(()) };
         self.bring_server_back()?;
+        if self.made_versions.is_some() && self.evaluated.is_of(versions) {
+            return Ok(());
+        }
+        self.evaluated.forget();
         let mut create = versions.create.clone();
         if let Some(preparation) = &versions.from_setup {
             if self.runner.engine.evaluates_apart() {
@@ -251,20 +263,30 @@ impl Executor {
                 return Err(HuntError::Fixture { sql: sql.clone(), error });
             }
         }
+        self.evaluated.begin(versions);
         Ok(())
     }
 
     /// The rows of the last statement, or what the first that fails says.
-    fn evaluate(&mut self, statements: &[String]) -> Result<Result<Vec<Row>, DbError>, HuntError> {
-        let mut last = Vec::new();
-        for sql in statements {
-            match self.runner.engine.evaluate(sql)? {
-                Outcome::Error(error) => return Ok(Err(error)),
-                Outcome::Rows { rows, .. } => last = rows,
-                Outcome::Affected(_) | Outcome::Done => last.clear(),
+    fn evaluate(
+        &mut self,
+        fixture: &Fixture,
+        statements: Vec<String>,
+        asked: &mut Asked,
+    ) -> Result<Answered, HuntError> {
+        self.load_versions(fixture)?;
+        let engine = &mut self.runner.engine;
+        self.evaluated.answer(statements, asked, |statements| {
+            let mut last = Vec::new();
+            for sql in statements {
+                match engine.evaluate(sql)? {
+                    Outcome::Error(error) => return Ok(Err(error)),
+                    Outcome::Rows { rows, .. } => last = rows,
+                    Outcome::Affected(_) | Outcome::Done => last.clear(),
+                }
             }
-        }
-        Ok(Ok(last))
+            Ok(Ok(last))
+        })
     }
 
     fn bring_server_back(&mut self) -> Result<(), HuntError> {
@@ -300,7 +322,7 @@ impl Executor {
 
     fn make_tables(&mut self, create: &[String]) -> Result<(), HuntError> {
         self.made = None;
-        self.made_versions = None;
+        self.forget_versions();
         self.runner.engine.clear()?;
         self.batch(create)?;
         self.made = Some(create.to_vec());

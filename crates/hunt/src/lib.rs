@@ -20,6 +20,7 @@ mod claim;
 pub mod confirm;
 pub mod crash;
 pub mod error;
+mod evaluated;
 pub mod executor;
 pub mod explain;
 pub mod fault_trial;

@@ -1,6 +1,5 @@
 //! What the engine has computed for a prediction already.
 
-use super::version_tables::MADE_MARK;
 use crate::history::DbError;
 use crate::inquiry::Desk;
 use crate::value::Row;
@@ -15,8 +14,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// The rows of the last of the statements; versions that they make are
-    /// filed under a number of their own.
+    /// The rows of the last of the statements.
     pub async fn evaluate(
         &mut self,
         desk: &Desk,
@@ -27,9 +25,7 @@ impl Memory {
         if let Some(known) = self.known.get(&question) {
             return known.clone();
         }
-        let made = desk.fresh_number().to_string();
-        let statements = question.1.iter().map(|s| s.replace(MADE_MARK, &made)).collect();
-        let answer = desk.evaluate(statements).await;
+        let answer = desk.evaluate(question.1.clone()).await;
         self.known.insert(question, answer.clone());
         answer
     }

@@ -6,7 +6,7 @@ mod merging;
 mod runs;
 mod serial;
 
-use super::version_tables::VersionTables;
+use super::version_tables::{MADE_MARK, VersionTables};
 use super::{Operation, Prediction, Reading, SerialOrder, Subject, predict, serial_order};
 use crate::generate::BeginForm;
 use crate::history::{
@@ -152,8 +152,14 @@ impl Told {
 
     fn answered<T>(&self, inquiry: Inquiry<'_, T>) -> T {
         let database = self.database();
+        let mut made = 0;
         let answered = inquiry.answered_by(|question| match question {
-            Question::Evaluate(sql) => Ok(Answer::Evaluated(Ok(evaluate(&database, &sql)))),
+            Question::Evaluate(sql) => {
+                made += 1;
+                let filed = |s: &String| s.replace(MADE_MARK, &made.to_string());
+                let sql: Vec<String> = sql.iter().map(filed).collect();
+                Ok(Answer::Evaluated(Ok(evaluate(&database, &sql))))
+            }
             Question::Run(_) => Err("nothing can be run here"),
         });
         answered.unwrap()
