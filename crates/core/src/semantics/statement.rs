@@ -2,7 +2,6 @@
 
 use super::Stop;
 use super::conclude::{Expected, Trouble};
-use super::rules::SnapshotAt;
 use super::store::{TxId, Version, VersionId};
 use super::version_tables::View;
 use super::walk::Walk;
@@ -153,10 +152,12 @@ impl<'a> Walk<'a> {
         };
         let rows = self.or_materialised(step, select, &view, rows).await?;
         // A query that the optimizer answers without a look makes no view.
-        let first_read = self.conduct(tx).snapshot == SnapshotAt::FirstRead;
-        if first_read && had_snapshot.is_none() && is_trivial(&rows) && self.choices.choose(2) == 1
+        let unread = self.conduct(tx).unread.filter(|_| had_snapshot.is_none());
+        if let Some(rule) = unread.filter(|_| is_trivial(&rows))
+            && self.choices.choose(2) == 1
         {
             self.txs[tx].snapshot = None;
+            self.use_rule(step, rule);
         }
         self.use_rule(step, self.conduct(tx).rules.read);
         self.use_own_writes(tx, step, &view);

@@ -240,7 +240,7 @@ impl Dialect {
 }
 
 /// Whether a list such as `* !turso@0-0.2` takes in the engine.
-fn is_among(list: &str, engine: &str, version: &str) -> bool {
+pub fn is_among(list: &str, engine: &str, version: &str) -> bool {
     let matches = |text: &str| {
         text == "*" || text.parse::<Selector>().is_ok_and(|s| s.matches(engine, version))
     };

@@ -26,16 +26,14 @@ pub static D2: Rule = rule(
      at the COMMIT",
 )
 .telling(1);
-pub static D2C: Rule = Rule {
-    undocumented: true,
-    ..rule(
-        "D2c",
-        "columns apart",
-        CONCURRENCY,
-        "transactions that write different columns of a row do not meet, and both changes stay",
-    )
-}
-.telling(0);
+pub static D2C: Rule = rule(
+    "D2c",
+    "columns apart",
+    CONCURRENCY,
+    "transactions that write different columns of a row do not meet, and both changes stay",
+)
+.telling(0)
+.seen("the manual has the second transaction fail that edits the same row", "duckdb/columns-apart");
 pub static D3: Rule = rule(
     "D3",
     "keys are looked up in the index",

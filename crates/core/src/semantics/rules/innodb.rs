@@ -18,8 +18,8 @@ const CH: &str = "https://dev.mysql.com/doc/refman/8.4/en/constraint-invalid-dat
 const MS: &str = "https://mariadb.com/kb/en/innodb-system-variables/#innodb_snapshot_isolation";
 
 pub static RULES: &[&Rule] = &[
-    &I1, &I2, &I3, &I4, &I5, &I6, &I7, &I9, &I11, &I14, &I18, &I19, &I20, &I21, &I22, &I27, &I29,
-    &M2,
+    &I1, &I2, &I3, &I4, &I5, &I6, &I7, &I8, &I9, &I11, &I14, &I18, &I19, &I20, &I21, &I22, &I27,
+    &I29, &M2,
 ];
 
 pub static I1: Rule = rule(
@@ -73,6 +73,19 @@ pub static I7: Rule = rule(
     "START TRANSACTION WITH CONSISTENT SNAPSHOT makes the view at once, at REPEATABLE READ",
 )
 .telling(3);
+pub static I8: Rule = rule(
+    "I8",
+    "an empty read makes no view",
+    CR,
+    "a SELECT whose condition cannot hold is answered without a look at rows, and makes no view; \
+     the next one does",
+)
+.telling(3)
+.seen(
+    "the manual has the first consistent read make the view, and says nothing of reads that the \
+     optimizer answers",
+    "mysql/empty-read-makes-no-view",
+);
 pub static I9: Rule = rule(
     "I9",
     "consistent reads inside of writes",
@@ -95,7 +108,11 @@ pub static I14: Rule = rule(
     "below REPEATABLE READ an UPDATE that meets a locked row looks at its last committed version: \
      if that does not match, it passes by; if it does, it waits and looks at the row again",
 )
-.telling(0);
+.telling(0)
+.seen(
+    "MariaDB's page on SET TRANSACTION has DELETE do so, too; a DELETE waits",
+    "mariadb/delete-waits-at-read-committed",
+);
 pub static I18: Rule = rule(
     "I18",
     "unique keys look at all rows",
@@ -153,7 +170,8 @@ pub static M2: Rule = rule(
     "with innodb_snapshot_isolation whoever writes or locks a row that was changed after its view \
      is rolled back with 1020",
 )
-.telling(0);
+.telling(0)
+.holds_for("mariadb@10.6.18-");
 
 const BASE: Used = Used {
     read: &I2,
@@ -199,6 +217,7 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Conduct {
             _ if at_once => SnapshotAt::Begin,
             _ => SnapshotAt::FirstRead,
         },
+        unread: (!weak && !at_once).then_some(&I8),
         commit_ordered: level == Level::Serializable,
         semi_consistent: weak && !snapshot_writes,
         reads_lock: level == Level::Serializable,

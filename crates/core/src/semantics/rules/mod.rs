@@ -17,6 +17,7 @@ pub mod tidb;
 use crate::Level;
 use crate::generate::BeginForm;
 use crate::history::TargetInfo;
+use crate::sql::dialect::is_among;
 
 /// One thing that an engine does by design.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,12 +28,28 @@ pub struct Rule {
     pub about: &'static str,
     /// The page of the manual that says so.
     pub page: &'static str,
-    /// Stable, and seen, but not in the manual or against it.
-    pub undocumented: bool,
+    /// The versions that it holds for, as cases name them (`mariadb@10.11.8-`);
+    /// empty where these are all that the engine has rules for ([`HOLD_FOR`]).
+    pub versions: &'static str,
+    pub seen: Option<Seen>,
     /// How little it tells of a run in which it was used: that a row was looked
     /// at again says more than that rows are locked.
     pub weight: u8,
 }
+
+/// What an engine does where its manual is silent, or says something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub about: &'static str,
+    /// The case of the library that shows it.
+    pub case: &'static str,
+}
+
+/// The versions that there are rules for. Before PostgreSQL 9.1 SERIALIZABLE
+/// was snapshot isolation, before TiDB 4.0 there was no READ COMMITTED; the
+/// others are the oldest that were looked at.
+const HOLD_FOR: &str = "postgres@9.1- sqlite@3.7- turso@0.2- mysql@5.6- mariadb@10.0- tidb@4.0- \
+                        duckdb@1.0- dolt@1.0-";
 
 /// Shorthand for the tables of the engines.
 const fn rule(
@@ -41,12 +58,23 @@ const fn rule(
     page: &'static str,
     about: &'static str,
 ) -> Rule {
-    Rule { id, name, about, page, undocumented: false, weight: 9 }
+    Rule { id, name, about, page, versions: "", seen: None, weight: 9 }
 }
 
 impl Rule {
     const fn telling(mut self, weight: u8) -> Rule {
         self.weight = weight;
+        self
+    }
+
+    const fn holds_for(mut self, versions: &'static str) -> Rule {
+        self.versions = versions;
+        self
+    }
+
+    /// Beside the manual or against it, with the case that shows it.
+    const fn seen(mut self, about: &'static str, case: &'static str) -> Rule {
+        self.seen = Some(Seen { about, case });
         self
     }
 }
@@ -148,6 +176,8 @@ pub struct Conduct {
     pub conflicts_before_checks: bool,
     /// A failed transaction keeps what it has written until it is rolled back.
     pub failed_holds: bool,
+    /// A query that the optimizer answers without a look takes no snapshot.
+    pub unread: Option<&'static Rule>,
     pub rules: &'static Used,
 }
 
@@ -184,6 +214,7 @@ impl Conduct {
             checks_indexes: false,
             conflicts_before_checks: false,
             failed_holds: false,
+            unread: None,
             rules,
         }
     }
@@ -227,6 +258,9 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct
         let engine = follows.engine.clone();
         let followed = TargetInfo { engine, follows: None, ..on.clone() };
         return conduct(&followed, level, form);
+    }
+    if !on.version.is_empty() && !is_among(HOLD_FOR, &on.engine, &on.version) {
+        return None;
     }
     let plain = on.engine.split('+').next().unwrap_or(&on.engine);
     match plain {

@@ -1,6 +1,6 @@
 //! The page of all rules, made from their tables.
 
-use super::{Rule, Used, conduct, duckdb, innodb, postgres, sqlite};
+use super::{HOLD_FOR, Rule, Used, conduct, duckdb, innodb, postgres, snapshot, sqlite, tidb};
 use crate::Level;
 use crate::generate::BeginForm;
 use crate::history::TargetInfo;
@@ -15,7 +15,7 @@ struct Section {
     settings: &'static [(&'static str, &'static str)],
 }
 
-static SECTIONS: [Section; 4] = [
+static SECTIONS: [Section; 6] = [
     Section {
         title: "PostgreSQL",
         about: "`postgres`, from its manual's chapter on concurrency control.",
@@ -45,6 +45,21 @@ static SECTIONS: [Section; 4] = [
         engines: &["duckdb"],
         settings: &[],
     },
+    Section {
+        title: "TiDB",
+        about: "`tidb`.",
+        rules: tidb::RULES,
+        engines: &["tidb", "tidb+optimistic"],
+        settings: &[],
+    },
+    Section {
+        title: "Turso",
+        about: "`turso+mvcc`, the concurrent transactions. `turso` without them follows SQLite's \
+                write-ahead log, but that SAVEPOINT takes the snapshot.",
+        rules: snapshot::RULES,
+        engines: &["turso+mvcc"],
+        settings: &[],
+    },
 ];
 
 const HEAD: &str = "\
@@ -52,8 +67,10 @@ const HEAD: &str = "\
 
 What Isolde knows of how engines behave, statement by statement: `isolde hunt` tells a bug from
 documented behaviour by them, and `isolde explain` names them ([explain.md](explain.md)). The sentences
-are Isolde's; the links go to the page of the manual that says so. Engines that are not here have no
-rules: `explain` says `not modelled`, and a hunt falls back on counterfactuals ([hunt.md](hunt.md)).
+are Isolde's; the links go to the page of the manual that says so. Where manual and engine disagree, or the
+manual is silent, both are said, with a case of the library that shows it. Engines and versions that are not
+here have no rules: `explain` says `not modelled`, and what a hunt finds there is `undecided`
+([hunt.md](hunt.md)).
 
 This page is made by `isolde list --rules`, from `crates/core/src/semantics/rules`.
 ";
@@ -61,7 +78,8 @@ This page is made by `isolde list --rules`, from `crates/core/src/semantics/rule
 pub fn markdown() -> String {
     let mut page = HEAD.to_string();
     for section in &SECTIONS {
-        page.push_str(&format!("\n## {}\n\n{}\n\n", section.title, section.about));
+        let (title, about, versions) = (section.title, section.about, section.versions());
+        page.push_str(&format!("\n## {title}\n\n{about} For {versions}.\n\n"));
         page.push_str("| id | rule | at | what it says |\n|---|---|---|---|\n");
         let (levels, used) = section.used();
         let all: Vec<Level> = levels.keys().copied().collect();
@@ -74,15 +92,34 @@ pub fn markdown() -> String {
                 n if n == all.len() => "every level".to_string(),
                 _ => at.iter().map(|l| l.short()).collect::<Vec<_>>().join(", "),
             };
-            let mark = if rule.undocumented { " (seen, not in the manual)" } else { "" };
-            let (id, name, page_of, about) = (rule.id, rule.name, rule.page, rule.about);
-            page.push_str(&format!("| {id} | [{name}]({page_of}) | {at} | {about}{mark} |\n"));
+            let mut about = rule.about.to_string();
+            if !rule.versions.is_empty() {
+                about.push_str(&format!(" ({})", rule.versions));
+            }
+            if let Some(seen) = rule.seen {
+                let (said, case) = (seen.about, seen.case);
+                about.push_str(&format!(". *Seen:* {said} ([{case}](../cases/{case}.case))"));
+            }
+            let (id, name, page_of) = (rule.id, rule.name, rule.page);
+            page.push_str(&format!("| {id} | [{name}]({page_of}) | {at} | {about} |\n"));
         }
     }
     page
 }
 
 impl Section {
+    /// `postgres@9.1-`, as cases name versions.
+    fn versions(&self) -> String {
+        let mut plain: Vec<&str> =
+            self.engines.iter().map(|e| e.split('+').next().unwrap_or(e)).collect();
+        plain.dedup();
+        let of = |engine: &&str| {
+            let begins = |entry: &&str| entry.split('@').next() == Some(*engine);
+            HOLD_FOR.split_whitespace().find(begins).map(|entry| format!("`{entry}`"))
+        };
+        plain.iter().filter_map(of).collect::<Vec<_>>().join(" and ")
+    }
+
     /// The rules of each level, and all of them in the order in which they
     /// are met.
     fn used(&self) -> (BTreeMap<Level, Vec<&'static Rule>>, Vec<&'static Rule>) {
@@ -120,8 +157,13 @@ impl Section {
 }
 
 /// Those that the engines of the page have.
-const LEVELS: [Level; 4] =
-    [Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
+const LEVELS: [Level; 5] = [
+    Level::ReadUncommitted,
+    Level::ReadCommitted,
+    Level::RepeatableRead,
+    Level::Snapshot,
+    Level::Serializable,
+];
 
 impl Used {
     fn of_statements(&self) -> [&'static Rule; 12] {
@@ -159,5 +201,33 @@ mod tests {
         assert!(line("P1").contains("| RU, RC |"), "{}", line("P1"));
         assert!(line("P9").contains("| SER |"), "{}", line("P9"));
         assert!(line("P14").contains("| every level |"), "{}", line("P14"));
+    }
+
+    #[test]
+    fn what_is_seen_against_a_manual_has_a_case_and_versions_can_be_read() {
+        let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases");
+        for rule in SECTIONS.iter().flat_map(|s| s.rules) {
+            if let Some(seen) = rule.seen {
+                let file = format!("{cases}/{}.case", seen.case);
+                assert!(std::path::Path::new(&file).is_file(), "{}: {file}", rule.id);
+            }
+            for entry in rule.versions.split_whitespace().chain(HOLD_FOR.split_whitespace()) {
+                assert!(entry.parse::<crate::case::Selector>().is_ok(), "{}: {entry}", rule.id);
+            }
+        }
+    }
+
+    #[test]
+    fn versions_before_the_rules_have_none() {
+        let has = |engine: &str, version: &str| {
+            let on = TargetInfo {
+                engine: engine.into(),
+                version: version.into(),
+                ..TargetInfo::default()
+            };
+            conduct(&on, Level::Serializable, BeginForm::Plain).is_some()
+        };
+        assert!(has("postgres", "15.18") && has("sqlite+wal", "3.45.1") && has("mysql", "9.7.4"));
+        assert!(!has("postgres", "9.0.1") && !has("cockroach", "24.1"));
     }
 }

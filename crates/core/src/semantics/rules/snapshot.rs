@@ -20,7 +20,11 @@ pub static U2W: Rule = rule(
     "who writes a row that another transaction has changed since the snapshot fails, at the write \
      or at the COMMIT",
 )
-.telling(1);
+.telling(1)
+.seen(
+    "the manual has conflicts show at the COMMIT; a write that meets one fails at once",
+    "turso/conflict-at-the-write",
+);
 pub static U4: Rule = rule(
     "U4",
     "keys are checked at the commit",
