@@ -4,13 +4,18 @@
 //! finished together came first, which of the rows that may be changed was. It
 //! is run again with the next choice until one explains what was observed, or
 //! none is left. What the engine computed is remembered, so that running again
-//! costs little.
+//! costs little; so are states after which every choice has failed.
+
+use std::collections::HashSet;
 
 #[derive(Debug, Default)]
 pub struct Choices {
     /// What was chosen, of how many.
     script: Vec<(usize, usize)>,
     at: usize,
+    /// The states of this way, with how many choices led to each.
+    passed: Vec<(usize, u64)>,
+    failed: HashSet<u64>,
 }
 
 impl Choices {
@@ -26,29 +31,30 @@ impl Choices {
         self.script[self.at - 1].0
     }
 
+    /// Whether all ways on from a state have failed; else this way has passed
+    /// it.
+    pub fn has_failed(&mut self, state: u64) -> bool {
+        let failed = self.failed.contains(&state);
+        if !failed {
+            self.passed.push((self.at, state));
+        }
+        failed
+    }
+
     /// On to the next way through; false when all have been tried.
     pub fn advance(&mut self) -> bool {
         self.at = 0;
         while let Some((chosen, of)) = self.script.pop() {
             if chosen + 1 < of {
                 self.script.push((chosen + 1, of));
-                return true;
+                break;
             }
         }
-        false
+        // What came after the choice that changes now has no way on left.
+        let left = self.passed.drain(..).filter(|(choices, _)| *choices >= self.script.len());
+        self.failed.extend(left.map(|(_, state)| state));
+        !self.script.is_empty()
     }
-}
-
-/// The `n`th order of `items`, counted in lexicographic order.
-pub fn permutation(items: usize, mut n: usize) -> Vec<usize> {
-    let mut left: Vec<usize> = (0..items).collect();
-    let mut order = Vec::with_capacity(items);
-    for size in (1..=items).rev() {
-        let below: usize = (1..size).product();
-        order.push(left.remove(n / below));
-        n %= below;
-    }
-    order
 }
 
 #[cfg(test)]
@@ -71,13 +77,21 @@ mod tests {
     }
 
     #[test]
-    fn permutations_begin_with_the_order_itself() {
-        let all: Vec<Vec<usize>> = (0..6).map(|n| permutation(3, n)).collect();
-        assert_eq!(all[0], [0, 1, 2]);
-        assert_eq!(all[5], [2, 1, 0]);
-        let mut distinct = all.clone();
-        distinct.sort();
-        distinct.dedup();
-        assert_eq!(distinct.len(), 6);
+    fn a_state_has_failed_when_the_choices_after_it_are_used_up() {
+        let mut choices = Choices::default();
+        let mut left = 0;
+        loop {
+            let first = choices.choose(3);
+            // The second and the third come to the same.
+            if choices.has_failed(first.min(1) as u64) {
+                left += 1;
+            } else {
+                choices.choose(2);
+            }
+            if !choices.advance() {
+                break;
+            }
+        }
+        assert_eq!(left, 1);
     }
 }

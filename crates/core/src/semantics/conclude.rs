@@ -76,6 +76,7 @@ impl Walk<'_> {
     ) -> Result<(), Stop> {
         let Some(reply) = self.subject.reply(step) else { return Ok(()) };
         let rules = self.conduct(tx).rules;
+        self.may_have_been_seen(tx, step);
         if let What::Error(error) = reply {
             if let Some(before) = before {
                 self.store = before;

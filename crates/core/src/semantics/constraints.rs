@@ -52,11 +52,6 @@ impl Walk<'_> {
         }
     }
 
-    pub fn has_forbidden_null(&self, table: usize, new: &Version) -> bool {
-        let columns = &self.subject.reading.schema.tables[table].columns;
-        columns.iter().zip(new.row.iter()).any(|(c, v)| c.not_null && *v == Value::Null)
-    }
-
     /// The cells of a key; none when the row takes no part in it.
     pub fn key_of(&self, table: usize, key: usize, version: &Version) -> Option<Vec<Value>> {
         let key = &self.keys[table][key];

@@ -9,8 +9,11 @@
 use super::Stop;
 use super::store::{Place, TxId, VersionId};
 use super::transaction::End;
-use super::version_tables::View;
+use super::version_tables::{Search, View, Views};
 use super::walk::Walk;
+use crate::sql::select::sources_below;
+use crate::sql::{InsertSource, Stmt};
+use std::collections::BTreeSet;
 
 /// What a scan makes of rows that others hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,33 @@ pub enum Scan {
     Waits,
     /// It looks at the last committed version first, and may pass by.
     SemiConsistent,
+}
+
+/// What a statement that reads one table by a condition makes of its rows:
+/// states that it passes by are all the same to it.
+pub struct Fits {
+    pub table: usize,
+    /// The versions that it would find, of those that are open.
+    pub found: BTreeSet<VersionId>,
+    /// Having found a row it acts on what that is now.
+    pub acts: bool,
+}
+
+impl Fits {
+    /// The states that differ for the statement, of those that are open.
+    fn distinct(&self, states: Vec<Option<VersionId>>) -> Vec<Option<VersionId>> {
+        let fits = |state: &Option<VersionId>| state.is_some_and(|id| self.found.contains(&id));
+        let passed_by = states.iter().any(|state| !fits(state));
+        let mut distinct: Vec<_> = if self.acts {
+            states.first().copied().filter(fits).into_iter().collect()
+        } else {
+            states.iter().copied().filter(fits).collect()
+        };
+        if passed_by || distinct.is_empty() {
+            distinct.push(None);
+        }
+        distinct
+    }
 }
 
 impl Walk<'_> {
@@ -30,30 +60,73 @@ impl Walk<'_> {
         step: usize,
         current: &[usize],
         scan: Scan,
+        fits: Option<&Fits>,
     ) -> Result<View, Stop> {
         let tables = self.store.tables.len();
+        let read = self.tables_read(step);
         let mut view = View::with_capacity(tables);
         for table in 0..tables {
-            if current.contains(&table) {
-                let places: Vec<Place> = self.store.places(table).collect();
-                let mut ids = Vec::new();
-                for place in places {
-                    ids.extend(self.seen_of(place, tx, step, scan));
-                }
-                view.push(ids);
-            } else {
+            if !current.contains(&table) {
                 view.push(self.plain_view_of(table, tx, step)?);
+                continue;
             }
+            let mut ids = Vec::new();
+            for place in self.store.places(table) {
+                let mut states = self.states_of(place, tx, step, scan);
+                if !read.contains(&table) {
+                    states.truncate(1);
+                } else if let Some(fits) = fits.filter(|f| f.table == table && states.len() > 1) {
+                    states = fits.distinct(states);
+                }
+                ids.extend(states[self.choices.choose(states.len())]);
+            }
+            view.push(ids);
         }
         Ok(view)
     }
 
-    /// One of the versions of a row that the statement may have met; none when
-    /// there was no row.
-    fn seen_of(&mut self, place: Place, tx: TxId, step: usize, scan: Scan) -> Option<VersionId> {
-        let states = self.states_of(place, tx, step, scan);
-        let chosen = self.choices.choose(states.len());
-        states[chosen]
+    /// Which of the open states of a table's rows a condition finds. None when
+    /// nothing is open, or when more than the row decides.
+    pub async fn fitting(
+        &mut self,
+        (tx, step): (TxId, usize),
+        search: Search<'_>,
+        scan: Scan,
+        acts: bool,
+    ) -> Result<Option<Fits>, Stop> {
+        let below = search.filter.map(sources_below).unwrap_or_default();
+        if search.join.is_some() || !below.is_empty() {
+            return Ok(None);
+        }
+        let table = self.table(search.table, step)?;
+        let states = self.store.places(table).map(|p| self.states_of(p, tx, step, scan));
+        let open: Vec<VersionId> = states.filter(|s| s.len() > 1).flatten().flatten().collect();
+        if open.is_empty() {
+            return Ok(None);
+        }
+        let mut view = vec![Vec::new(); self.store.tables.len()];
+        view[table] = open;
+        let sql = self.tables.found(search, Views { outer: &view, inner: &view });
+        let found = self.found(sql, step).await?.into_iter().collect();
+        Ok(Some(Fits { table, found, acts }))
+    }
+
+    /// The tables whose rows a statement looks at.
+    fn tables_read(&self, step: usize) -> Vec<usize> {
+        let names = match self.operation(step) {
+            Some(Stmt::Insert(insert)) => {
+                let mut names = Vec::new();
+                insert.visit(&mut |e| names.extend(sources_below(e)));
+                if let InsertSource::Select(select) = &insert.source {
+                    names.extend(select.sources());
+                }
+                names
+            }
+            Some(statement) => statement.tables(),
+            None => Vec::new(),
+        };
+        let tables = self.subject.reading.schema.tables.iter().enumerate();
+        tables.filter(|(_, t)| names.contains(&t.name.as_str())).map(|(n, _)| n).collect()
     }
 
     /// The states of a row while the statement ran, the last one first.
@@ -127,17 +200,21 @@ impl Walk<'_> {
                 let why = "a dirty read beside a statement that waits is not modelled";
                 return Err(Stop::not_modelled(step, why));
             }
-            let now = self.newest_of_all(table);
-            // A statement that waited may have looked before or after.
-            let before = self.dirty.get(&step).map(|view| view[table].clone());
-            let before = before.filter(|before| *before != now && !self.serial);
-            return Ok(match before {
-                Some(before) if self.choices.choose(2) == 1 => before,
-                _ => now,
-            });
+            return Ok(self.dirty_view_of(table, step));
         };
         let places = self.store.places(table);
         Ok(places.filter_map(|p| self.visible(p, tx, snapshot).map(|v| v.id)).collect())
+    }
+
+    /// What a dirty read of one table sees while nobody is at work.
+    pub fn dirty_view_of(&mut self, table: usize, step: usize) -> Vec<VersionId> {
+        let now = self.newest_of_all(table);
+        // A statement that waited may have looked before or after.
+        let before = self.dirty.get(&step).map(|view| view[table].clone());
+        match before.filter(|before| *before != now && !self.serial) {
+            Some(before) if self.choices.choose(2) == 1 => before,
+            _ => now,
+        }
     }
 
     /// The newest version of each row, committed or not.

@@ -187,19 +187,14 @@ impl VersionTables<'_> {
         self.make(of, &written, &select)
     }
 
-    /// A version with one column set, as a foreign key's action does.
-    pub fn with_column(
-        &self,
-        table: usize,
-        id: VersionId,
-        column: &str,
-        from: &Parent,
-    ) -> Vec<String> {
+    /// A version with one column set.
+    pub fn with_column(&self, table: usize, id: VersionId, column: &str, put: &Put) -> Vec<String> {
         let of = &self.schema.tables[table];
         let written: Vec<&str> = of.writable().map(|c| c.name.as_str()).collect();
-        let value = match from {
-            Parent::Null => "null".into(),
-            Parent::Version { table: parent, id, column } => format!(
+        let value = match put {
+            Put::Null => "null".into(),
+            Put::Literal(text) => (*text).into(),
+            Put::Version { table: parent, id, column } => format!(
                 "(select {} from {} where {ID} = {id})",
                 self.quoted(column),
                 self.name(&self.schema.tables[*parent])

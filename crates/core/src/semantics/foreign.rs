@@ -5,7 +5,7 @@ use super::conclude::Trouble;
 use super::rules::Changed;
 use super::store::{Place, TxId, Version, same_key};
 use super::transaction::{FIRST_ROWS, Strength};
-use super::version_tables::Parent;
+use super::version_tables::Put;
 use super::walk::Walk;
 use crate::Value;
 use crate::history::ErrorClass;
@@ -202,18 +202,16 @@ impl Walk<'_> {
                         None
                     }
                     (Action::Follow, Some(parent_row)) => {
-                        let from = Parent::Version {
+                        let put = Put::Version {
                             table: parent,
                             id: parent_row.id,
                             column: foreign.parent_column.clone(),
                         };
-                        self.child_version(tx, step, place, before.id, &foreign.column, from)
-                            .await?
+                        self.child_version(tx, step, place, before.id, &foreign.column, put).await?
                     }
                     _ => {
-                        let from = Parent::Null;
-                        self.child_version(tx, step, place, before.id, &foreign.column, from)
-                            .await?
+                        let put = Put::Null;
+                        self.child_version(tx, step, place, before.id, &foreign.column, put).await?
                     }
                 };
                 if let Some(new) = &new {
@@ -234,9 +232,9 @@ impl Walk<'_> {
         place: Place,
         id: i64,
         column: &str,
-        from: Parent,
+        put: Put,
     ) -> Result<Option<Version>, Stop> {
-        let sql = self.tables.with_column(place.table, id, column, &from);
+        let sql = self.tables.with_column(place.table, id, column, &put);
         let Some(fresh) = self.fresh(place.table, sql, Some(step)).await?.pop() else {
             return Ok(None);
         };

@@ -8,10 +8,12 @@ use super::foreign::Change;
 use super::rules::{Changed, Locks};
 use super::store::{Place, TxId, Version};
 use super::transaction::Strength;
+use super::version_tables::Put;
 use super::walk::Walk;
 use super::write_view::Reads;
+use crate::Value;
 use crate::history::ErrorClass;
-use crate::sql::{Conflict, Insert, InsertSource};
+use crate::sql::{Conflict, Insert, InsertSource, Type};
 
 impl Walk<'_> {
     pub async fn insert(&mut self, tx: TxId, step: usize, insert: &Insert) -> Result<(), Stop> {
@@ -20,10 +22,10 @@ impl Walk<'_> {
             table: &insert.table,
             update: false,
             may_read_consistently: matches!(insert.source, InsertSource::Select(_)),
-            source_only: true,
+            search: None,
             reads_others: matches!(insert.source, InsertSource::Select(_)),
         };
-        let (view, mut trouble) = self.before_write(tx, step, how)?;
+        let (view, mut trouble) = self.before_write(tx, step, how).await?;
         let inner = self.inner_of_write(tx, step, &view)?;
         let sql = self.tables.incoming(insert, &inner);
         let incoming = self.fresh(table, sql, Some(step)).await?;
@@ -60,7 +62,7 @@ impl Walk<'_> {
         tx: TxId,
         step: usize,
         (table, insert): (usize, &Insert),
-        new: Version,
+        mut new: Version,
         done: &mut Vec<Change>,
         trouble: &mut Trouble,
     ) -> Result<u64, Stop> {
@@ -69,14 +71,14 @@ impl Walk<'_> {
         let (forgives, any_key) = (conduct.ignore_forgives_all, conduct.upserts_on_any_key);
         let foreign_keys_by_row = conduct.foreign_keys_by_row;
         if insert.conflict == Conflict::Ignore && self.ignores_constraints() {
-            if forgives && self.has_forbidden_null(table, &new) {
-                let why = "what IGNORE puts in the place of a NULL is not modelled";
-                return Err(Stop::not_modelled(step, why));
+            if forgives {
+                new = self.without_nulls(tx, step, table, new).await?;
             }
             let mut broken = Trouble::default();
             self.holds_rules_of_row(tx, table, &new, &mut broken);
             let orphan = forgives && !self.has_parents(tx, table, &new);
             if broken.is_certain() || orphan {
+                self.may_have_been_added(step, table, new.id);
                 if forgives {
                     // MariaDB 10.11 fails on a CHECK all the same, 11.8 does not.
                     trouble.may(ErrorClass::Constraint, rules.constraint);
@@ -122,6 +124,10 @@ impl Walk<'_> {
         if foreign_keys_by_row && !taken.is_empty() && !self.has_parents(tx, table, &new) {
             // The index of the foreign key may come before that of the key.
             trouble.may(ErrorClass::Constraint, rules.foreign);
+        }
+        let by_primary = |(key, _): &(usize, Place)| self.keys[table][*key].primary;
+        if !taken.is_empty() && !taken.iter().any(by_primary) {
+            self.may_have_been_added(step, table, new.id);
         }
         let mut replaced = 0;
         match &insert.conflict {
@@ -205,6 +211,39 @@ impl Walk<'_> {
         self.takes_the_place(tx, place, &new);
         done.push(Change { place, old: None, new: Some(new) });
         Ok(1 + replaced)
+    }
+
+    /// What IGNORE puts in the place of a NULL that must not be: the value that
+    /// the column's type has for nothing.
+    async fn without_nulls(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        table: usize,
+        mut new: Version,
+    ) -> Result<Version, Stop> {
+        let columns = &self.subject.reading.schema.tables[table].columns;
+        for (place, column) in columns.iter().enumerate() {
+            if !column.not_null || new.row[place] != Value::Null || column.generated.is_some() {
+                continue;
+            }
+            let nothing = match column.of_type {
+                _ if column.numbered.is_some() => None,
+                Type::Int | Type::BigInt | Type::Decimal | Type::Float | Type::Bool => Some("0"),
+                Type::Text(_) | Type::Blob => Some("''"),
+                Type::Date | Type::Other(_) => None,
+            };
+            let Some(nothing) = nothing else {
+                let why = "what IGNORE puts in the place of a NULL is not modelled";
+                return Err(Stop::not_modelled(step, why));
+            };
+            self.use_rule(step, self.conduct(tx).rules.constraint);
+            let put = Put::Literal(nothing);
+            let sql = self.tables.with_column(table, new.id, &column.name, &put);
+            let Some(fresh) = self.fresh(table, sql, Some(step)).await?.pop() else { break };
+            new = self.version(fresh, tx);
+        }
+        Ok(new)
     }
 
     /// Where rows have locks and snapshots are kept, the rule of upserts says

@@ -2,14 +2,14 @@
 
 use super::Stop;
 use super::conclude::{Expected, Trouble};
-use super::current::Scan;
+use super::current::{Fits, Scan};
 use super::rules::Changed;
 use super::store::{Place, TxId, VersionId};
 use super::transaction::Strength;
-use super::version_tables::{View, Views, whole};
+use super::version_tables::{Search, View, Views, whole};
 use super::walk::Walk;
 use crate::history::{ErrorClass, What};
-use crate::sql::select::sources_below;
+use crate::sql::select::{Source, sources_below};
 use crate::sql::{LockPatience, LockStrength, Locking, Select};
 use crate::value::{Row, compare_rows};
 use std::cmp::Ordering;
@@ -24,7 +24,8 @@ impl Walk<'_> {
     ) -> Result<(), Stop> {
         let rules = self.conduct(tx).rules;
         let all: Vec<usize> = (0..self.store.tables.len()).collect();
-        let view = self.current_view(tx, step, &all, Scan::Waits)?;
+        let fits = self.fitting_select((tx, step), select, false).await?;
+        let view = self.current_view(tx, step, &all, Scan::Waits, fits.as_ref())?;
         let sql = self.tables.select(select, &view);
         let rows = match self.evaluate(sql, Some(step)).await {
             Ok(rows) => rows,
@@ -57,7 +58,8 @@ impl Walk<'_> {
         let is_current = changed == Changed::Current;
         let view = if is_current {
             let all: Vec<usize> = (0..self.store.tables.len()).collect();
-            self.current_view(tx, step, &all, Scan::Waits)?
+            let fits = self.fitting_select((tx, step), select, true).await?;
+            self.current_view(tx, step, &all, Scan::Waits, fits.as_ref())?
         } else {
             let snapshot = self.kept_snapshot(tx, step);
             self.view(tx, snapshot)
@@ -166,6 +168,25 @@ impl Walk<'_> {
         }
         self.use_rule(step, rules.write);
         self.conclude(tx, step, Expected::Rows(rows), trouble, None)
+    }
+
+    /// The rows that a query of one table finds, where some are open.
+    async fn fitting_select(
+        &mut self,
+        of: (TxId, usize),
+        select: &Select,
+        acts: bool,
+    ) -> Result<Option<Fits>, Stop> {
+        let sources = select.sources();
+        let only = select.from.as_ref().filter(|_| sources.len() == 1 && select.ctes.is_empty());
+        let Some(Source::Table { name, alias }) = only else { return Ok(None) };
+        let search = Search {
+            table: name,
+            alias: alias.as_deref(),
+            join: None,
+            filter: select.filter.as_ref(),
+        };
+        self.fitting(of, search, Scan::Waits, acts).await
     }
 
     /// What the queries inside of a locking read see: where writes look at

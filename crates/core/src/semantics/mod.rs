@@ -27,6 +27,7 @@ mod choice;
 mod conclude;
 mod constraints;
 mod current;
+mod dirty;
 mod evaluation;
 mod finals;
 mod foreign;
@@ -43,6 +44,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod tried;
 mod turns;
 pub mod version_tables;
 mod visibility;
@@ -96,6 +98,8 @@ pub(crate) enum Stop {
         step: usize,
         why: String,
     },
+    /// A walk that came to the same state has failed.
+    Tried,
     /// The engine does not evaluate what the prediction wants.
     Refused {
         step: usize,
@@ -161,7 +165,8 @@ async fn predict_steps(subject: &Subject<'_>, desk: Desk) -> (Prediction, Steps)
                 let why = format!("it cannot be evaluated: {error}");
                 return (Prediction::NotModelled { step: Some(step), why }, walk.steps());
             }
-            outside => {
+            Stop::Tried => {}
+            outside @ Stop::Outside { .. } => {
                 if farthest.as_ref().is_none_or(|(at, ..)| reached > *at) {
                     farthest = Some((reached, outside, walk.steps()));
                 }

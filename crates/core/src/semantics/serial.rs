@@ -48,6 +48,7 @@ pub async fn serial_order(subject: &Subject<'_>, desk: Desk) -> SerialOrder {
                     farthest = (walk.now, step, why);
                 }
             }
+            Err(Stop::Tried) => {}
             Err(Stop::NotModelled { step, why }) => {
                 return SerialOrder::NotModelled { step: Some(step), why };
             }

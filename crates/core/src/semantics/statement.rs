@@ -134,9 +134,12 @@ impl<'a> Walk<'a> {
         self.use_rule(step, self.conduct(tx).rules.savepoint);
     }
 
-    async fn read(&mut self, tx: TxId, step: usize, select: &Select) -> Result<(), Stop> {
+    async fn read(&mut self, tx: TxId, step: usize, select: &'a Select) -> Result<(), Stop> {
         if self.conduct(tx).reads_lock && !self.txs[tx].autocommit {
             return self.locking_query(tx, step, select).await;
+        }
+        if self.put_off(tx, step, select)? {
+            return Ok(());
         }
         let names = select.sources();
         let had_snapshot = self.txs[tx].snapshot;

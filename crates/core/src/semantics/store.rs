@@ -15,7 +15,7 @@ pub type VersionId = i64;
 pub type TxId = usize;
 
 /// Where a row is: table and chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     pub table: usize,
     pub chain: usize,

@@ -30,7 +30,7 @@ pub enum End {
 }
 
 /// How strongly a row is held, weakest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Strength {
     KeyShare,
     Share,

@@ -254,9 +254,11 @@ impl VersionTables<'_> {
     }
 }
 
-/// What a foreign key's action puts into a child's column.
-pub enum Parent {
+/// What is put into a column of a version: by the action of a foreign key, or
+/// by IGNORE.
+pub enum Put {
     Null,
+    Literal(&'static str),
     Version { table: usize, id: VersionId, column: String },
 }
 

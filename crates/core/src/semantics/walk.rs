@@ -3,6 +3,7 @@
 
 use super::account::Look;
 use super::choice::Choices;
+use super::dirty::PutOff;
 use super::memory::Memory;
 use super::rules::{Changed, Conduct, Rule, SnapshotAt};
 use super::store::{Store, TxId, Version, VersionId};
@@ -16,6 +17,7 @@ use crate::sql::Stmt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+/// Whatever later steps may hang on counts in [`Walk::leave_if_tried`], too.
 pub struct Walk<'a> {
     pub subject: &'a Subject<'a>,
     pub tables: VersionTables<'a>,
@@ -44,6 +46,8 @@ pub struct Walk<'a> {
     pub serial: bool,
     /// What was newest when each step of a dirty reader was sent.
     pub dirty: BTreeMap<usize, View>,
+    /// Dirty reads that hang on what waits.
+    pub put_off: Vec<PutOff<'a>>,
     /// Steps that wait.
     pub waiting: Vec<usize>,
     /// For each step the rules that explain it.
@@ -97,6 +101,7 @@ impl<'a> Walk<'a> {
             statements: 0,
             serial: false,
             dirty: BTreeMap::new(),
+            put_off: Vec::new(),
             waiting: Vec::new(),
             used: vec![Vec::new(); subject.reading.operations.len()],
             settled: BTreeSet::new(),
@@ -108,10 +113,8 @@ impl<'a> Walk<'a> {
     /// From the first event to the final rows.
     pub async fn run(&mut self) -> Result<(), Stop> {
         self.load().await?;
-        for event in self.turns() {
-            self.now += 1;
-            self.turn(event).await?;
-        }
+        self.take_turns().await?;
+        self.leave_put_off();
         self.final_rows()?;
         self.final_queries().await
     }
@@ -128,7 +131,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    async fn turn(&mut self, event: usize) -> Result<(), Stop> {
+    pub async fn event(&mut self, event: usize) -> Result<(), Stop> {
         let event = &self.subject.history.events[event];
         let session = event.session.as_str();
         match (&event.what, event.step) {
@@ -137,7 +140,9 @@ impl<'a> Walk<'a> {
                 self.begin_with(session, step);
                 self.note_dirty(session, step);
             }
-            (What::Waiting { .. }, Some(step)) => self.waiting.push(step),
+            (What::Waiting { .. }, Some(step)) if !self.waiting.contains(&step) => {
+                self.waiting.push(step);
+            }
             (What::Resumed, Some(step)) => {
                 let retries = self.tx_of(session).and_then(|tx| self.txs[tx].conduct.as_ref());
                 if retries.is_some_and(|c| c.retries) {
@@ -248,6 +253,7 @@ impl<'a> Walk<'a> {
             Operation::Statement(statement) => self.statement(tx, step, statement).await?,
             Operation::Opaque(why) => return Err(Stop::not_modelled(step, why)),
         }
+        self.judge_put_off(step).await?;
         self.settled.insert(step);
         let tx = &self.txs[tx];
         if tx.autocommit && tx.end == End::Open {

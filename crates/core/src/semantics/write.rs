@@ -54,22 +54,22 @@ impl Walk<'_> {
 
     pub async fn update(&mut self, tx: TxId, step: usize, update: &Update) -> Result<(), Stop> {
         let table = self.table(&update.table, step)?;
-        let how = Reads {
-            table: &update.table,
-            update: true,
-            may_read_consistently: update.join.is_none(),
-            source_only: false,
-            reads_others: reads_others(&Stmt::Update(update.clone())),
-        };
-        let (view, mut trouble) = self.before_write(tx, step, how)?;
-        let inner = self.inner_of_write(tx, step, &view)?;
-        let sets = self.sets_in_order(&update.sets, step, update.join.is_some())?;
         let search = Search {
             table: &update.table,
             alias: update.alias.as_deref(),
             join: update.join.as_ref(),
             filter: update.filter.as_ref(),
         };
+        let how = Reads {
+            table: &update.table,
+            update: true,
+            may_read_consistently: update.join.is_none(),
+            search: Some(search),
+            reads_others: reads_others(&Stmt::Update(update.clone())),
+        };
+        let (view, mut trouble) = self.before_write(tx, step, how).await?;
+        let inner = self.inner_of_write(tx, step, &view)?;
+        let sets = self.sets_in_order(&update.sets, step, update.join.is_some())?;
         let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &inner });
         let found = once_each(self.fresh(table, sql, Some(step)).await?);
         let before = self.store.clone();
@@ -157,21 +157,21 @@ impl Walk<'_> {
 
     pub async fn delete(&mut self, tx: TxId, step: usize, delete: &Delete) -> Result<(), Stop> {
         let table = self.table(&delete.table, step)?;
-        let how = Reads {
-            table: &delete.table,
-            update: false,
-            may_read_consistently: false,
-            source_only: false,
-            reads_others: false,
-        };
-        let (view, mut trouble) = self.before_write(tx, step, how)?;
-        let inner = self.inner_of_write(tx, step, &view)?;
         let search = Search {
             table: &delete.table,
             alias: delete.alias.as_deref(),
             join: delete.join.as_ref(),
             filter: delete.filter.as_ref(),
         };
+        let how = Reads {
+            table: &delete.table,
+            update: false,
+            may_read_consistently: false,
+            search: Some(search),
+            reads_others: false,
+        };
+        let (view, mut trouble) = self.before_write(tx, step, how).await?;
+        let inner = self.inner_of_write(tx, step, &view)?;
         let sql = self.tables.found(search, Views { outer: &view, inner: &inner });
         let found = self.found(sql, step).await?;
         let before = self.store.clone();

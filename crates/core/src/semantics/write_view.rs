@@ -5,7 +5,7 @@ use super::conclude::Trouble;
 use super::current::Scan;
 use super::rules::{Changed, SnapshotAt};
 use super::store::{Place, TxId, Version};
-use super::version_tables::View;
+use super::version_tables::{Search, View};
 use super::walk::Walk;
 use crate::history::ErrorClass;
 use crate::sql::dialect::Family;
@@ -17,21 +17,21 @@ pub struct Reads<'s> {
     pub update: bool,
     /// Where the level has it, what it selects takes no locks.
     pub may_read_consistently: bool,
-    /// Its own table is not searched.
-    pub source_only: bool,
+    /// What it looks for in its own table; none when that is not searched.
+    pub search: Option<Search<'s>>,
     pub reads_others: bool,
 }
 
 impl Walk<'_> {
     /// What every write starts with: its view and what may be in its way.
-    pub fn before_write(
+    pub async fn before_write(
         &mut self,
         tx: TxId,
         step: usize,
         how: Reads<'_>,
     ) -> Result<(View, Trouble), Stop> {
         let rules = self.conduct(tx).rules;
-        let view = self.view_of_write(tx, step, how)?;
+        let view = self.view_of_write(tx, step, how).await?;
         let mut trouble = Trouble::default();
         if self.txs[tx].read_only {
             trouble.must(ErrorClass::ReadOnly, rules.write, "its transaction is read only");
@@ -76,7 +76,7 @@ impl Walk<'_> {
 
     /// What a write sees: its snapshot, or what is current of its own table
     /// and of those that it locks while it reads.
-    fn view_of_write(&mut self, tx: TxId, step: usize, how: Reads<'_>) -> Result<View, Stop> {
+    async fn view_of_write(&mut self, tx: TxId, step: usize, how: Reads<'_>) -> Result<View, Stop> {
         let conduct = self.conduct(tx);
         if conduct.changed != Changed::Current {
             let snapshot = self.kept_snapshot(tx, step);
@@ -88,7 +88,7 @@ impl Walk<'_> {
         let mut current = Vec::new();
         if !consistent {
             current.extend(0..self.store.tables.len());
-        } else if !how.source_only {
+        } else if how.search.is_some() {
             current.push(table);
         }
         if consistent && how.reads_others {
@@ -98,7 +98,11 @@ impl Walk<'_> {
             self.use_rule(step, self.conduct(tx).rules.changed_row);
         }
         let scan = if semi { Scan::SemiConsistent } else { Scan::Waits };
-        self.current_view(tx, step, &current, scan)
+        let fits = match how.search {
+            Some(search) => self.fitting((tx, step), search, scan, true).await?,
+            None => None,
+        };
+        self.current_view(tx, step, &current, scan, fits.as_ref())
     }
 
     /// Whether others, who are still open, have written rows of a table.

@@ -161,7 +161,8 @@ pub static I29: Rule = rule(
     "I29",
     "constraints",
     CH,
-    "a row that breaks NOT NULL or CHECK fails its statement, or is left out by IGNORE",
+    "a row that breaks NOT NULL or CHECK fails its statement; IGNORE leaves it out, or puts the \
+     zero of its type in the place of a NULL",
 );
 pub static M2: Rule = rule(
     "M2",

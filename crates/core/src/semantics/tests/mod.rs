@@ -5,6 +5,7 @@
 mod merging;
 mod runs;
 mod serial;
+mod waits;
 
 use super::version_tables::{MADE_MARK, VersionTables};
 use super::{Operation, Prediction, Reading, SerialOrder, Subject, predict, serial_order};

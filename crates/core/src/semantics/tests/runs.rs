@@ -9,7 +9,7 @@ const FIRST: [(i64, i64); 2] = [(1, 10), (2, 20)];
 const READ: &str = "select v from t where id = 1";
 const SET: &str = "update t set v = 11 where id = 1";
 
-fn two(engine: &str, level: Level) -> Told {
+pub fn two(engine: &str, level: Level) -> Told {
     Told::on(engine, level, &FIRST).does("s1", "begin", What::Done).does("s2", "begin", What::Done)
 }
 

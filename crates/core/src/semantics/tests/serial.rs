@@ -3,7 +3,6 @@
 use super::{SerialOrder, Told, changed, rows};
 use crate::Level;
 use crate::history::What;
-use crate::semantics::choice::permutation;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -194,4 +193,16 @@ fn what_belongs_to_one_session_stays_in_its_order() {
     };
     assert!(matches!(read_then_write(5), SerialOrder::Found(_)));
     assert!(matches!(read_then_write(1), SerialOrder::None { .. }));
+}
+
+/// The `n`th order of `items`, counted in lexicographic order.
+fn permutation(items: usize, mut n: usize) -> Vec<usize> {
+    let mut left: Vec<usize> = (0..items).collect();
+    let mut order = Vec::with_capacity(items);
+    for size in (1..=items).rev() {
+        let below: usize = (1..size).product();
+        order.push(left.remove(n / below));
+        n %= below;
+    }
+    order
 }

@@ -262,6 +262,38 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
+        name: "IGNORE puts a zero in the place of a value that must be there",
+        shows: &[("I29", Step("s2.2"))],
+        setup: "create table t (id int primary key, v int not null);
+            insert into t values (1, 10), (2, 20);",
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = 11 where id = 1;
+            s2> insert ignore into t (id, v) values (3, null);
+            s2> select v from t where id = 3;
+            s1> commit;
+            s2> commit;",
+        ..RC
+    },
+    Labelled {
+        name: "a dirty read beside a statement that waits",
+        shows: &[("I3", Step("s3.1")), ("I3", Step("s3.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = 21 where id = 2;
+            s2> update t set v = v + 1;
+            s3> select id, v from t where id = 1;
+            s3> select id, v from t where id = 2;
+            s1> commit;
+            s2> commit;",
+        open: &[(
+            Some("s3.1"),
+            Change::AnotherValueRead,
+            "which rows a waiting statement has reached is not known",
+        )],
+        ..RU
+    },
+    Labelled {
         name: "whoever writes what was changed after its view is rolled back",
         shows: &[("M2", Step("s1.3"))],
         steps: "s1> begin;
