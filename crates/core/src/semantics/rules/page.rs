@@ -12,8 +12,13 @@ struct Section {
     about: &'static str,
     rules: &'static [&'static Rule],
     engines: &'static [&'static str],
+    levels: &'static [Level],
     settings: &'static [(&'static str, &'static str)],
 }
+
+/// The four of the standard.
+const STANDARD: &[Level] =
+    &[Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
 
 static SECTIONS: [Section; 6] = [
     Section {
@@ -21,6 +26,7 @@ static SECTIONS: [Section; 6] = [
         about: "`postgres`, from its manual's chapter on concurrency control.",
         rules: postgres::RULES,
         engines: &["postgres"],
+        levels: STANDARD,
         settings: &[],
     },
     Section {
@@ -29,6 +35,7 @@ static SECTIONS: [Section; 6] = [
                 modelled.",
         rules: sqlite::RULES,
         engines: &["sqlite", "sqlite+wal"],
+        levels: &[Level::Serializable],
         settings: &[],
     },
     Section {
@@ -36,6 +43,7 @@ static SECTIONS: [Section; 6] = [
         about: "`mysql` and `mariadb`; `M…` is MariaDB's alone.",
         rules: innodb::RULES,
         engines: &["mysql", "mariadb"],
+        levels: STANDARD,
         settings: &[("innodb_snapshot_isolation", "ON")],
     },
     Section {
@@ -43,6 +51,7 @@ static SECTIONS: [Section; 6] = [
         about: "`duckdb`. Snapshots are its only level.",
         rules: duckdb::RULES,
         engines: &["duckdb"],
+        levels: &[Level::Snapshot],
         settings: &[],
     },
     Section {
@@ -50,6 +59,7 @@ static SECTIONS: [Section; 6] = [
         about: "`tidb`.",
         rules: tidb::RULES,
         engines: &["tidb", "tidb+optimistic"],
+        levels: &[Level::ReadCommitted, Level::RepeatableRead],
         settings: &[],
     },
     Section {
@@ -58,6 +68,7 @@ static SECTIONS: [Section; 6] = [
                 write-ahead log, but that SAVEPOINT takes the snapshot.",
         rules: snapshot::RULES,
         engines: &["turso+mvcc"],
+        levels: &[Level::Snapshot],
         settings: &[],
     },
 ];
@@ -137,11 +148,11 @@ impl Section {
             [TargetInfo { settings: set, ..plain.clone() }, plain]
         });
         for on in targets {
-            for (level, form) in LEVELS.iter().flat_map(|l| BeginForm::ALL.map(|f| (*l, f))) {
+            for (level, form) in self.levels.iter().flat_map(|l| BeginForm::ALL.map(|f| (*l, f))) {
                 let Some(conduct) = conduct(&on, level, form) else { continue };
                 let serial = (level == Level::Serializable).then_some(conduct.rules.serial);
                 let rules = conduct.rules.of_statements().into_iter();
-                for rule in rules.chain(conduct.may_abort).chain(serial) {
+                for rule in rules.chain(conduct.may_abort).chain(conduct.unread).chain(serial) {
                     let at = levels.entry(level).or_default();
                     if !at.contains(&rule) {
                         at.push(rule);
@@ -155,15 +166,6 @@ impl Section {
         (levels, all)
     }
 }
-
-/// Those that the engines of the page have.
-const LEVELS: [Level; 5] = [
-    Level::ReadUncommitted,
-    Level::ReadCommitted,
-    Level::RepeatableRead,
-    Level::Snapshot,
-    Level::Serializable,
-];
 
 impl Used {
     fn of_statements(&self) -> [&'static Rule; 12] {
