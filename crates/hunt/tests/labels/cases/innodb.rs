@@ -126,6 +126,21 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
+        name: "a read that cannot find anything makes no view",
+        shows: &[("I8", Step("s1.2")), ("I1", Step("s1.3"))],
+        steps: "s1> begin;
+            s1> select v from t where 1 = 0;
+            s2> update t set v = 11 where id = 1;
+            s1> select v from t where id = 1;
+            s1> commit;",
+        open: &[(
+            Some("s1.3"),
+            Change::AnotherValueRead,
+            "whether a read that finds nothing was one is up to the optimizer",
+        )],
+        ..RR
+    },
+    Labelled {
         name: "INSERT SELECT takes what a plain read would see",
         shows: &[("I9", Step("s2.2"))],
         setup: "create table t (id int primary key, v int);
