@@ -108,7 +108,7 @@ pub struct Steps {
     pub rules: Vec<Vec<&'static Rule>>,
     /// Those whose outcome was held against the rules.
     pub settled: BTreeSet<usize>,
-    /// Whose writes a statement saw, and whose it did not.
+    /// For whom a statement waited, whose writes it saw, and whose it did not.
     pub sights: BTreeMap<usize, Vec<String>>,
     pub unmodelled: BTreeMap<usize, String>,
 }
@@ -125,10 +125,14 @@ pub struct Look {
 impl Walk<'_> {
     pub fn steps(&self) -> Steps {
         let sights = self.looks.iter().map(|(step, look)| (*step, self.sight(*step, *look)));
+        let mut sights: BTreeMap<usize, Vec<String>> = sights.collect();
+        for (step, whom) in &self.waited_for {
+            sights.entry(*step).or_default().insert(0, whom.clone());
+        }
         Steps {
             rules: self.used.clone(),
             settled: self.settled.clone(),
-            sights: sights.collect(),
+            sights,
             unmodelled: self.unmodelled.clone(),
         }
     }

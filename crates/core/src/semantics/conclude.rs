@@ -112,7 +112,10 @@ impl Walk<'_> {
         };
         match difference {
             Some(why) => Err(Stop::Outside { step: Some(step), rule, why }),
-            None => Ok(()),
+            None => {
+                self.txs[tx].has_read = true;
+                Ok(())
+            }
         }
     }
 
@@ -214,7 +217,7 @@ impl Walk<'_> {
             }
             Some(_) if matches!(self.subject.reading.operations[step], Operation::Commit) => {
                 match self.commit_trouble(tx).must.first() {
-                    None => Ok(()),
+                    None => self.commits_beside_readers(tx, step),
                     Some(obstacle) => {
                         let why = format!("it went through, but {}", obstacle.why);
                         Err(Stop::Outside { step: Some(step), rule: obstacle.rule, why })

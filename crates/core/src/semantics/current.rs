@@ -7,6 +7,7 @@
 //! and the observed counts and rows decide.
 
 use super::Stop;
+use super::rules::SnapshotAt;
 use super::store::{Place, TxId, VersionId};
 use super::transaction::End;
 use super::version_tables::{Search, View, Views};
@@ -64,10 +65,13 @@ impl Walk<'_> {
     ) -> Result<View, Stop> {
         let tables = self.store.tables.len();
         let read = self.tables_read(step);
+        let consistent: Vec<usize> =
+            (0..tables).filter(|t| !current.contains(t) && read.contains(t)).collect();
+        let late = !consistent.is_empty() && self.looks_late(tx, step);
         let mut view = View::with_capacity(tables);
         for table in 0..tables {
-            if !current.contains(&table) {
-                view.push(self.plain_view_of(table, tx, step)?);
+            if consistent.contains(&table) {
+                view.push(self.inner_view_of(table, (tx, step), late)?);
                 continue;
             }
             let mut ids = Vec::new();
@@ -186,6 +190,34 @@ impl Walk<'_> {
         (0..table.columns.len()).any(|c| {
             indexed(&table.columns[c].name) && rows.windows(2).any(|w| !w[0][c].same(&w[1][c]))
         })
+    }
+
+    /// Whether the first plain read inside of a statement came when that had
+    /// waited: only then was the view made.
+    pub fn looks_late(&mut self, tx: TxId, step: usize) -> bool {
+        let fresh = match self.conduct(tx).snapshot {
+            SnapshotAt::Statement => true,
+            SnapshotAt::FirstRead => self.txs[tx].autocommit || self.txs[tx].snapshot.is_none(),
+            SnapshotAt::FirstStatement | SnapshotAt::Begin | SnapshotAt::Dirty => false,
+        };
+        let waited = !self.serial && self.subject.history.outcome(step).waited;
+        fresh && waited && self.choices.choose(2) == 1
+    }
+
+    /// What a plain read inside of a statement sees of one table.
+    pub fn inner_view_of(
+        &mut self,
+        table: usize,
+        (tx, step): (TxId, usize),
+        late: bool,
+    ) -> Result<Vec<VersionId>, Stop> {
+        if !late {
+            return self.plain_view_of(table, tx, step);
+        }
+        let sent = self.started.insert(step, self.now);
+        let view = self.plain_view_of(table, tx, step);
+        self.started.insert(step, sent.unwrap_or(self.now));
+        view
     }
 
     /// What a plain read of one table sees.

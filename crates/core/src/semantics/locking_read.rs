@@ -205,10 +205,11 @@ impl Walk<'_> {
         }
         let mut below: Vec<&str> = Vec::new();
         select.own_expressions().for_each(|e| below.extend(sources_below(e)));
+        let late = !below.is_empty() && self.looks_late(tx, step);
         let mut view = outer.clone();
         for (table, of) in self.subject.reading.schema.tables.iter().enumerate() {
             if below.contains(&of.name.as_str()) {
-                view[table] = self.plain_view_of(table, tx, step)?;
+                view[table] = self.inner_view_of(table, (tx, step), late)?;
             }
         }
         Ok(view)

@@ -17,9 +17,9 @@
 //! expressions, on rows that it is given ([`version_tables`]). The rules are
 //! data ([`rules`]).
 //!
-//! What it does not verify: that a statement that waited had to (only that one
-//! that went on was free to), timing, and plans; whatever is not modelled is
-//! said to be.
+//! What it does not verify: for whom exactly a statement waited (only that
+//! somebody held what it may have wanted), timing, and plans; whatever is not
+//! modelled is said to be.
 
 mod account;
 mod cells;
@@ -48,6 +48,7 @@ mod tried;
 mod turns;
 pub mod version_tables;
 mod visibility;
+mod waits;
 mod walk;
 mod write;
 mod write_view;

@@ -14,6 +14,8 @@ pub struct Tx {
     pub snapshot: Option<usize>,
     /// It has tried to write.
     pub writer: bool,
+    /// A statement of it has gone through.
+    pub has_read: bool,
     /// Only a rollback is left to it.
     pub failed: bool,
     pub read_only: bool,

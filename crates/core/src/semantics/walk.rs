@@ -50,6 +50,11 @@ pub struct Walk<'a> {
     pub put_off: Vec<PutOff<'a>>,
     /// Steps that wait.
     pub waiting: Vec<usize>,
+    /// The tables that each transaction may have locks in, though it found
+    /// nothing there.
+    pub touched: BTreeMap<TxId, BTreeSet<usize>>,
+    /// For whom each step waited.
+    pub waited_for: BTreeMap<usize, String>,
     /// For each step the rules that explain it.
     pub used: Vec<Vec<&'static Rule>>,
     /// Steps whose outcome is one that the rules allow.
@@ -74,6 +79,7 @@ impl<'a> Walk<'a> {
             end: End::Committed(0),
             snapshot: None,
             writer: false,
+            has_read: false,
             failed: false,
             read_only: false,
             autocommit: false,
@@ -103,6 +109,8 @@ impl<'a> Walk<'a> {
             dirty: BTreeMap::new(),
             put_off: Vec::new(),
             waiting: Vec::new(),
+            touched: BTreeMap::new(),
+            waited_for: BTreeMap::new(),
             used: vec![Vec::new(); subject.reading.operations.len()],
             settled: BTreeSet::new(),
             looks: BTreeMap::new(),
@@ -131,16 +139,25 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    pub async fn event(&mut self, event: usize) -> Result<(), Stop> {
-        let event = &self.subject.history.events[event];
+    pub async fn event(&mut self, number: usize) -> Result<(), Stop> {
+        let events = &self.subject.history.events;
+        let event = &events[number];
         let session = event.session.as_str();
         match (&event.what, event.step) {
             (What::Sent { .. }, Some(step)) => {
                 self.started.insert(step, self.now);
                 self.begin_with(session, step);
                 self.note_dirty(session, step);
+                self.note_scan(session, step);
             }
-            (What::Waiting { .. }, Some(step)) if !self.waiting.contains(&step) => {
+            (What::Waiting { on }, Some(step)) if !self.waiting.contains(&step) => {
+                // Who is found waiting later may have done so for one who has ended.
+                let before = number.checked_sub(1).map(|n| &events[n]);
+                if before
+                    .is_some_and(|e| e.step == Some(step) && matches!(e.what, What::Sent { .. }))
+                {
+                    self.waits(session, step, on)?;
+                }
                 self.waiting.push(step);
             }
             (What::Resumed, Some(step)) => {
@@ -197,6 +214,7 @@ impl<'a> Walk<'a> {
             end: End::Open,
             snapshot: None,
             writer: false,
+            has_read: false,
             failed: false,
             read_only: form == BeginForm::ReadOnly,
             autocommit,
@@ -259,6 +277,9 @@ impl<'a> Walk<'a> {
         if tx.autocommit && tx.end == End::Open {
             let failed = self.subject.reply(step).is_some_and(|w| w.error().is_some());
             let tx = self.tx_of(session).expect("it is open");
+            if !failed {
+                self.commits_beside_readers(tx, step)?;
+            }
             self.end_tx(tx, !failed);
         }
         Ok(())

@@ -18,6 +18,8 @@ pub enum Change {
     ErrorAdded(ErrorClass),
     /// What waited is told to have gone on at once.
     WaitRemoved,
+    /// What went on at once is told to have waited.
+    WaitAdded,
     AnotherValueLeft,
     RowNotLeft,
     RowTooManyLeft,
@@ -102,6 +104,7 @@ pub fn falsified(history: &History) -> Vec<Falsified> {
                 add(Change::ErrorAdded(class), What::Error(error));
             }
             all.extend(without_wait(history, step));
+            all.extend(with_wait(history, step));
         }
     }
     for at in 0..history.final_state.len() {
@@ -146,6 +149,17 @@ fn other_values(value: &Value) -> Vec<Value> {
         Value::Int(i) => vec![Value::Int(i + 1), Value::Int(i - 1)],
         _ => vec![Value::Int(4711)],
     }
+}
+
+/// A statement that went through when it was sent, as if it had waited.
+fn with_wait(history: &History, step: usize) -> Option<Falsified> {
+    let is_sent = |e: &Event| e.step == Some(step) && matches!(e.what, What::Sent { .. });
+    let sent = history.events.iter().position(is_sent).filter(|_| !history.outcome(step).waited)?;
+    let session = history.steps[step].session.clone();
+    let mut other = history.clone();
+    let what = What::Waiting { on: Vec::new() };
+    other.events.insert(sent + 1, Event { session, step: Some(step), what });
+    Some(Falsified { step: Some(step), change: Change::WaitAdded, history: other })
 }
 
 /// A statement that waited and then went through, as if it had gone through

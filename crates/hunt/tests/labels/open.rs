@@ -4,7 +4,7 @@ use crate::bench::Run;
 use crate::cases::Labelled;
 use crate::falsify::{Change, Falsified};
 use isolde_core::Level;
-use isolde_core::history::{ErrorClass, What};
+use isolde_core::history::{ErrorClass, Event, History, What};
 
 /// Why a run that did not happen might have: the rules allow it.
 pub fn why(run: &Run, labelled: &Labelled, falsified: &Falsified) -> Option<&'static str> {
@@ -19,6 +19,13 @@ pub fn why(run: &Run, labelled: &Labelled, falsified: &Falsified) -> Option<&'st
         return Some(why);
     }
     match (engine, falsified.change) {
+        ("postgres" | "mysql" | "mariadb" | "sqlite", Change::WaitAdded)
+            if falsified.step.is_some_and(|step| others_are_open(&run.history, step)) =>
+        {
+            Some("somebody else is open, and may hold what it wants")
+        }
+        ("postgres" | "mysql" | "mariadb" | "sqlite", Change::WaitAdded) => None,
+        (_, Change::WaitAdded) => Some("why a statement waits is not known there"),
         ("postgres", Change::ErrorAdded(ErrorClass::Serialization))
             if level == Some(Level::Serializable) =>
         {
@@ -43,4 +50,21 @@ pub fn why(run: &Run, labelled: &Labelled, falsified: &Falsified) -> Option<&'st
         }
         _ => None,
     }
+}
+
+/// Whether another session is inside of a transaction when a step is sent.
+fn others_are_open(history: &History, step: usize) -> bool {
+    let events = &history.events;
+    let sent = |step: usize| {
+        let is = |e: &Event| e.step == Some(step) && matches!(e.what, What::Sent { .. });
+        events.iter().position(is)
+    };
+    let session = &history.steps[step].session;
+    history.transactions.iter().enumerate().any(|(number, other)| {
+        let ends = |e: &Event| {
+            matches!(&e.what, What::Ended { transaction, .. } if *transaction == number)
+        };
+        let ended = events.iter().position(ends).unwrap_or(events.len());
+        other.session != *session && sent(other.begin) < sent(step) && Some(ended) > sent(step)
+    })
 }

@@ -1,6 +1,6 @@
 //! InnoDB, in MySQL and in MariaDB.
 
-use super::{Conduct, Rule, SnapshotAt, Used, rule};
+use super::{Conduct, Rule, SnapshotAt, Used, Waits, rule};
 use crate::Level;
 use crate::generate::BeginForm;
 use crate::history::TargetInfo;
@@ -219,6 +219,7 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Conduct {
             _ => SnapshotAt::FirstRead,
         },
         unread: (!weak && !at_once).then_some(&I8),
+        waits: Waits::Scans,
         commit_ordered: level == Level::Serializable,
         semi_consistent: weak && !snapshot_writes,
         reads_lock: level == Level::Serializable,

@@ -117,12 +117,27 @@ pub enum Locks {
     Database,
 }
 
+/// What makes a statement wait, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    Unknown,
+    /// Rows that another has written or locked.
+    Rows,
+    /// Whatever another has looked at, to write or to lock.
+    Scans,
+    /// Another who writes to the database, or reads from it.
+    Database,
+}
+
 /// What a prediction follows for one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conduct {
     pub snapshot: SnapshotAt,
     pub changed: Changed,
     pub locks: Locks,
+    pub waits: Waits,
+    /// A COMMIT that has written waits until nobody else reads.
+    pub commit_waits: Option<&'static Rule>,
     /// The engine may abort anyone for the sake of a serial order.
     pub may_abort: Option<&'static Rule>,
     /// The serial order is that of the commits.
@@ -190,6 +205,8 @@ impl Conduct {
             snapshot: SnapshotAt::FirstStatement,
             changed: Changed::Abort,
             locks: Locks::Rows,
+            waits: Waits::Unknown,
+            commit_waits: None,
             may_abort: None,
             commit_ordered: false,
             retries: false,

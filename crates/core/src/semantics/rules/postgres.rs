@@ -1,6 +1,6 @@
 //! PostgreSQL, chapter 13 of its manual.
 
-use super::{Changed, Conduct, Rule, SnapshotAt, Used, rule};
+use super::{Changed, Conduct, Rule, SnapshotAt, Used, Waits, rule};
 use crate::Level;
 
 const RC: &str = "https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED";
@@ -149,6 +149,7 @@ static REPEATABLE_READ: Used = BASE;
 
 pub fn conduct(level: Level) -> Conduct {
     let strong = Conduct {
+        waits: Waits::Rows,
         may_abort: (level == Level::Serializable).then_some(&P9),
         poisons: true,
         key_locks: true,

@@ -1,6 +1,6 @@
 //! SQLite: one writer, in all journal modes.
 
-use super::{Conduct, Locks, Rule, SnapshotAt, Used, rule};
+use super::{Conduct, Locks, Rule, SnapshotAt, Used, Waits, rule};
 use crate::Level;
 use crate::generate::BeginForm;
 
@@ -109,6 +109,8 @@ pub fn conduct(engine: &str, level: Level, form: BeginForm) -> Option<Conduct> {
     Some(Conduct {
         snapshot: if at_begin { SnapshotAt::Begin } else { SnapshotAt::FirstStatement },
         locks: Locks::Database,
+        waits: Waits::Database,
+        commit_waits: (!log).then_some(&S4),
         commit_ordered: !log,
         retries: true,
         ..Conduct::base(if log { &WRITE_AHEAD_LOG } else { &ROLLBACK_JOURNAL })

@@ -89,10 +89,21 @@ impl Told {
         self
     }
 
-    fn waits(mut self, session: &str, sql: &str) -> Told {
+    fn waits(self, session: &str, sql: &str) -> Told {
+        self.waits_for(session, sql, &[])
+    }
+
+    fn waits_for(mut self, session: &str, sql: &str, named: &[&str]) -> Told {
         self = self.sent(session, sql);
         let step = self.history.steps.len() - 1;
-        self.event(session, step, What::Waiting { on: Vec::new() });
+        let on = named.iter().map(ToString::to_string).collect();
+        self.event(session, step, What::Waiting { on });
+        self
+    }
+
+    fn resumes(mut self, session: &str) -> Told {
+        let step = self.history.steps.iter().rposition(|s| s.session == session).unwrap();
+        self.event(session, step, What::Resumed);
         self
     }
 

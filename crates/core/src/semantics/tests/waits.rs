@@ -2,7 +2,7 @@
 
 use super::runs::{breaks, is_inside, two};
 use super::{Told, changed, error, rows};
-use crate::Level::{ReadUncommitted, RepeatableRead};
+use crate::Level::{self, ReadCommitted, ReadUncommitted, RepeatableRead, Serializable};
 use crate::history::{ErrorClass, What};
 
 /// s2 changes the first row, and waits for s1 with the second; s3 looks.
@@ -69,4 +69,90 @@ fn rows_that_a_statement_passes_by_are_no_choice() {
     is_inside(&run(1, 0));
     assert_eq!(breaks(&run(1, 1), None), "I27");
     assert_eq!(breaks(&run(2, 0), Some("s2.2")), "I6");
+}
+
+/// s2 changes the second row and waits, for those that are named; s1 has done
+/// something before.
+fn waits(engine: &str, level: Level, before: Option<(&str, What)>, named: &[&str]) -> Told {
+    let told = two(engine, level);
+    let told = match before {
+        Some((sql, what)) => told.does("s1", sql, what),
+        None => told,
+    };
+    told.waits_for("s2", "update t set v = 21 where id = 2", named)
+        .does("s1", "commit", What::Done)
+        .resumes("s2")
+        .replies("s2", changed(1))
+        .does("s2", "commit", What::Done)
+}
+
+const READ: &str = "select v from t where id = 2";
+const WRITE: &str = "update t set v = 22 where id = 2";
+
+#[test]
+fn who_waits_does_so_for_somebody_who_holds_what_it_wants() {
+    let left = [(1, 10), (2, 21)];
+    for (engine, level, rule) in [
+        ("postgres", ReadCommitted, "P12"),
+        ("mysql", ReadCommitted, "I11"),
+        ("sqlite", Serializable, "S1"),
+    ] {
+        let for_writer = waits(engine, level, Some((WRITE, changed(1))), &[]).leaves(&left);
+        is_inside(&for_writer);
+        let for_nobody = waits(engine, level, None, &[]).leaves(&left);
+        assert_eq!(breaks(&for_nobody, Some("s2.2")), rule, "{engine}");
+        let for_reader = waits(engine, level, Some((READ, rows(&[20]))), &[]).leaves(&left);
+        assert_eq!(breaks(&for_reader, Some("s2.2")), rule, "{engine}");
+    }
+    let locked = waits("mysql", Serializable, Some((READ, rows(&[20]))), &[]).leaves(&left);
+    is_inside(&locked);
+}
+
+#[test]
+fn whoever_is_named_holds_something() {
+    let run = |named: &[&str]| {
+        waits("postgres", ReadCommitted, Some((WRITE, changed(1))), named)
+            .leaves(&[(1, 10), (2, 21)])
+    };
+    is_inside(&run(&["s1"]));
+    assert_eq!(breaks(&run(&["s3"]), Some("s2.2")), "P12");
+}
+
+#[test]
+fn a_commit_waits_for_readers_where_the_journal_is_rolled_back() {
+    let beside_a_reader = |engine: &str| {
+        two(engine, Serializable)
+            .does("s1", READ, rows(&[20]))
+            .does("s2", WRITE, changed(1))
+            .does("s2", "commit", What::Done)
+            .does("s1", "commit", What::Done)
+            .leaves(&[(1, 10), (2, 22)])
+    };
+    assert_eq!(breaks(&beside_a_reader("sqlite"), Some("s2.3")), "S4");
+    is_inside(&beside_a_reader("sqlite+wal"));
+    let after_the_reader = two("sqlite", Serializable)
+        .does("s1", READ, rows(&[20]))
+        .does("s2", WRITE, changed(1))
+        .waits("s2", "commit")
+        .does("s1", "commit", What::Done)
+        .replies("s2", What::Done)
+        .leaves(&[(1, 10), (2, 22)]);
+    is_inside(&after_the_reader);
+}
+
+/// s2, who keeps a snapshot, waits for s1 to commit the key that it inserts.
+#[test]
+fn an_upsert_that_waited_for_a_row_that_it_does_not_see_fails() {
+    let run = |what: What| {
+        two("postgres", RepeatableRead)
+            .does("s2", READ, rows(&[20]))
+            .does("s1", "insert into t (id, v) values (3, 30)", changed(1))
+            .waits("s2", "insert into t (id, v) values (3, 1) on conflict do nothing")
+            .does("s1", "commit", What::Done)
+            .replies("s2", what)
+    };
+    let left = [(1, 10), (2, 20), (3, 30)];
+    is_inside(&run(error(ErrorClass::Serialization)).leaves(&left));
+    let skipped = run(changed(0)).does("s2", "commit", What::Done).leaves(&left);
+    assert_eq!(breaks(&skipped, Some("s2.3")), "P8");
 }
