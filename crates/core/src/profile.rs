@@ -81,6 +81,9 @@ pub enum Ddl {
 pub struct ErrorRule {
     /// The engine's code, or the start of its SQLSTATE.
     pub code: String,
+    /// Only errors that say this: some codes stand for anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
     pub class: ErrorClass,
     pub effect: ErrorEffect,
 }
@@ -96,10 +99,18 @@ impl Profile {
 
     /// The class and effect of an error, by its code first and then by the
     /// start of its SQLSTATE.
-    pub fn classify(&self, code: &str, sqlstate: Option<&str>) -> (ErrorClass, ErrorEffect) {
-        let by_code = self.errors.iter().find(|r| r.code == code);
-        let by_state =
-            || self.errors.iter().find(|r| sqlstate.is_some_and(|s| s.starts_with(&r.code)));
+    pub fn classify(
+        &self,
+        code: &str,
+        sqlstate: Option<&str>,
+        message: &str,
+    ) -> (ErrorClass, ErrorEffect) {
+        let says = |r: &&ErrorRule| r.says.as_ref().is_none_or(|text| message.contains(text));
+        let by_code = self.errors.iter().filter(says).find(|r| r.code == code);
+        let by_state = || {
+            let starts = |r: &&ErrorRule| sqlstate.is_some_and(|s| s.starts_with(&r.code));
+            self.errors.iter().filter(says).find(starts)
+        };
         by_code
             .or_else(by_state)
             .map_or((ErrorClass::Other, self.other_errors), |r| (r.class, r.effect))
@@ -108,7 +119,7 @@ impl Profile {
 
 /// Shorthand for the tables in the engines' files.
 pub fn rule(code: &str, class: ErrorClass, effect: ErrorEffect) -> ErrorRule {
-    ErrorRule { code: code.into(), class, effect }
+    ErrorRule { code: code.into(), says: None, class, effect }
 }
 
 /// Shorthand: a level, how it is provided, and what its documentation allows.

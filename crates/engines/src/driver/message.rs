@@ -260,7 +260,7 @@ impl DriverError {
         before: Option<TxStatus>,
         now: Option<TxStatus>,
     ) -> DbError {
-        let (class, effect) = profile.classify(&self.code, self.sqlstate.as_deref());
+        let (class, effect) = profile.classify(&self.code, self.sqlstate.as_deref(), &self.message);
         let class = self.class.unwrap_or(class);
         let was_open = matches!(before, Some(TxStatus::Open | TxStatus::Failed));
         let effect = self.effect.unwrap_or(match now {

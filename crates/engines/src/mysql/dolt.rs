@@ -13,8 +13,8 @@ use crate::fetch::install::{self, Install};
 use crate::server::{PrivateServer, Recipe, program};
 use crate::target::{Named, Options, Target};
 use isolde_core::Level;
-use isolde_core::history::ErrorEffect;
-use isolde_core::profile::{Ddl, Profile, Promise, Waiting};
+use isolde_core::history::{ErrorClass, ErrorEffect};
+use isolde_core::profile::{Ddl, ErrorRule, Profile, Promise, Waiting, rule};
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
@@ -34,13 +34,26 @@ pub fn profile() -> Profile {
         begin: "begin".into(),
         waiting: Waiting::Never,
         ddl: Ddl::CommitsImplicitly,
-        errors: common_errors(),
+        errors: errors(),
         other_errors: ErrorEffect::Statement,
         documentation: "https://docs.dolthub.com/sql-reference/sql-support/supported-statements"
             .into(),
         untested: false,
         commit_ordered: Vec::new(),
     }
+}
+
+fn errors() -> Vec<ErrorRule> {
+    let mut errors = common_errors();
+    // Dolt's code for whatever has none: a CHECK, and a merge that breaks a
+    // constraint, are among it.
+    for says in ["constraint violations", "Check constraint"] {
+        errors.push(ErrorRule {
+            says: Some(says.into()),
+            ..rule("1105", ErrorClass::Constraint, ErrorEffect::Statement)
+        });
+    }
+    errors
 }
 
 fn flavour(_: &mut MySqlSession, _: Option<&str>) -> EngineResult<Flavour> {

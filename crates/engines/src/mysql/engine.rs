@@ -115,6 +115,40 @@ impl MySqlEngine {
     }
 }
 
+impl MySqlEngine {
+    /// Drops all that there is; false when there was nothing.
+    fn drop_all(&mut self) -> EngineResult<bool> {
+        let mut drops = self.leftovers()?;
+        let rows = self.rows("show full tables")?;
+        let mut tables: Vec<String> = Vec::new();
+        for row in &rows {
+            let (Some(Value::Text(name)), Some(Value::Text(kind))) = (row.first(), row.get(1))
+            else {
+                continue;
+            };
+            let name = format!("`{}`", name.replace('`', "``"));
+            match kind.as_str() {
+                "VIEW" => drops.push(format!("drop view if exists {name}")),
+                "SEQUENCE" => drops.push(format!("drop sequence if exists {name}")),
+                _ => tables.push(name),
+            }
+        }
+        if !tables.is_empty() {
+            // One statement: each is a change of the schema of its own.
+            drops.push(format!("drop table if exists {}", tables.join(", ")));
+        }
+        if drops.is_empty() {
+            return Ok(false);
+        }
+        let batch =
+            format!("set foreign_key_checks = 0; {}; set foreign_key_checks = 1", drops.join("; "));
+        match self.control(&batch)? {
+            Outcome::Error(error) => Err(EngineError::Refused(format!("{batch}: {error}"))),
+            _ => Ok(true),
+        }
+    }
+}
+
 impl Engine for MySqlEngine {
     fn info(&self) -> &TargetInfo {
         &self.info
@@ -175,7 +209,12 @@ impl Engine for MySqlEngine {
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
         let again = || self.place.connect(Some(&self.database), &self.profile);
-        let outcome = run_while_alive(&mut self.control, sql, again);
+        let mut outcome = run_while_alive(&mut self.control, sql, again);
+        if let Ok(Outcome::Error(_)) = outcome {
+            // On Dolt the next statement would see the snapshot of this one.
+            let ended = run_while_alive(&mut self.control, "rollback", again);
+            outcome = ended.and(outcome);
+        }
         if outcome.is_err() {
             // Its late answer must not be taken for that to the next one.
             self.control.hang_up();
@@ -188,34 +227,13 @@ impl Engine for MySqlEngine {
     }
 
     fn clear(&mut self) -> EngineResult<()> {
-        let mut drops = self.leftovers()?;
-        let rows = self.rows("show full tables")?;
-        let mut tables: Vec<String> = Vec::new();
-        for row in &rows {
-            let (Some(Value::Text(name)), Some(Value::Text(kind))) = (row.first(), row.get(1))
-            else {
-                continue;
-            };
-            let name = format!("`{}`", name.replace('`', "``"));
-            match kind.as_str() {
-                "VIEW" => drops.push(format!("drop view if exists {name}")),
-                "SEQUENCE" => drops.push(format!("drop sequence if exists {name}")),
-                _ => tables.push(name),
+        // Dolt has been seen to leave one of several tables.
+        for _ in 0..3 {
+            if !self.drop_all()? {
+                return Ok(());
             }
         }
-        if !tables.is_empty() {
-            // One statement: each is a change of the schema of its own.
-            drops.push(format!("drop table if exists {}", tables.join(", ")));
-        }
-        if drops.is_empty() {
-            return Ok(());
-        }
-        let batch =
-            format!("set foreign_key_checks = 0; {}; set foreign_key_checks = 1", drops.join("; "));
-        match self.control(&batch)? {
-            Outcome::Error(error) => Err(EngineError::Refused(format!("{batch}: {error}"))),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn tables(&mut self) -> EngineResult<Vec<String>> {

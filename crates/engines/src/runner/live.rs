@@ -41,7 +41,8 @@ pub struct Live {
     pub in_flight: Option<InFlight>,
     /// Something may be left in the session that the next run must not see.
     pub tainted: bool,
-    /// The engine has ended a transaction of this session by itself.
+    /// The engine has ended a transaction of this session by itself; be it
+    /// that of a single statement.
     pub aborted: bool,
     /// A transaction with a level of its own has left it to the session.
     pub level_changed: bool,
@@ -198,6 +199,7 @@ impl Run<'_> {
                         self.lives[who].tx = TxState::Dead;
                     } else if matches!(kind, Kind::Select | Kind::Write | Kind::Ddl) {
                         let how = if error.is_some() { TxEnd::Aborted } else { TxEnd::Committed };
+                        self.lives[who].aborted |= error.is_some();
                         self.open_transaction(who, step, true, how);
                     }
                 }

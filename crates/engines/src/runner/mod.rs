@@ -249,7 +249,8 @@ impl Runner {
         }
         // Popped from the end next time: the first session gets its own again.
         // One whose transaction the engine ended is closed: MariaDB leaves its
-        // READ ONLY to the transaction that comes next.
+        // READ ONLY to the transaction that comes next, Dolt the snapshot of a
+        // statement that failed.
         for live in lives.into_iter().rev().filter(|l| l.is_idle() && !l.aborted) {
             let level = (!live.level_changed).then_some(live.level);
             self.pool.push(Pooled { session: live.session, level });

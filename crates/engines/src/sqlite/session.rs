@@ -109,8 +109,8 @@ impl SqliteSession {
             other => ("SQLITE_ERROR".to_string(), other.to_string()),
         };
         let primary: String = code.splitn(3, '_').take(2).collect::<Vec<_>>().join("_");
-        let (class, effect) = match self.profile.classify(&code, None) {
-            (ErrorClass::Other, _) => self.profile.classify(&primary, None),
+        let (class, effect) = match self.profile.classify(&code, None, &message) {
+            (ErrorClass::Other, _) => self.profile.classify(&primary, None, &message),
             known => known,
         };
         DbError { code, sqlstate: None, message, class, effect }

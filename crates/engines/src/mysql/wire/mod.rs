@@ -260,8 +260,8 @@ impl MySqlSession {
             _ => (None, rest),
         };
         let code = code.to_string();
-        let (class, effect) = self.profile.classify(&code, None);
         let message = String::from_utf8_lossy(text).into_owned();
+        let (class, effect) = self.profile.classify(&code, None, &message);
         DbError { code, sqlstate: state, message, class, effect }
     }
 

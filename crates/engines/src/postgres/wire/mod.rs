@@ -217,7 +217,7 @@ impl PgSession {
                 _ => {}
             }
         }
-        let (class, effect) = match self.profile.classify(&code, Some(&code)) {
+        let (class, effect) = match self.profile.classify(&code, Some(&code), &message) {
             // Anybody may raise such a code; only a fatal one ends the session.
             (ErrorClass::Lost, _) if !fatal => (ErrorClass::Other, self.profile.other_errors),
             known => known,
