@@ -48,7 +48,7 @@ fn main() {
         let history = match executor.run(&fixture, &case) {
             Ok(history) => history,
             Err(HuntError::Fixture { .. }) => continue,
-            Err(error) => panic!("{error}"),
+            Err(error) => panic!("case {number}: {error}"),
         };
         running += began.elapsed();
         count.cases += 1;
@@ -58,12 +58,12 @@ fn main() {
         let inquiry = Inquiry::new(|desk| predict(&subject, desk));
         let prediction = executor
             .inquire((&fixture, &case), inquiry, &mut Vec::new())
-            .unwrap_or_else(|e| panic!("{e}"));
-        if reading.levels.iter().all(|l| *l == Level::Serializable) {
+            .unwrap_or_else(|e| panic!("case {number}: {e}"));
+        if subject.promises_serial_order() {
             let inquiry = Inquiry::new(|desk| serial_order(&subject, desk));
             let order = executor
                 .inquire((&fixture, &case), inquiry, &mut Vec::new())
-                .unwrap_or_else(|e| panic!("{e}"));
+                .unwrap_or_else(|e| panic!("case {number}: {e}"));
             if let SerialOrder::Found(_) = order {
                 count.serial += 1;
             } else {
@@ -76,10 +76,13 @@ fn main() {
         match prediction {
             Prediction::Inside { .. } => count.inside += 1,
             Prediction::NotModelled { step, why } => {
-                let label = step.map(|s| history.steps[s].sql.clone()).unwrap_or_default();
-                if why.starts_with("it cannot") && left > 0 {
+                let of_engine = why.starts_with("it cannot") || why.starts_with("an error");
+                if let (Some(step), true, true) = (step, of_engine, left > 0) {
                     left -= 1;
-                    println!("case {number}: {why}: {label}");
+                    let sql = &history.steps[step].sql;
+                    let error = history.outcome(step).reply.and_then(|r| r.error());
+                    let said = error.map_or("", |e| e.message.as_str());
+                    println!("case {number}: {why}: {sql} -- {said}");
                 }
                 *count.not_modelled.entry(why).or_default() += 1;
             }

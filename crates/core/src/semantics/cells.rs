@@ -36,6 +36,9 @@ impl Walk<'_> {
             let Some(place) = self.store.find(table, fresh.source) else { continue };
             let Some(old) = self.newest(place, tx).cloned() else { continue };
             let new = self.version(fresh, tx);
+            if self.conduct(tx).counts_changed_rows && old.row == new.row {
+                continue;
+            }
             if self.conduct(tx).equal_is_nothing && old.row == new.row {
                 unchanged += 1;
                 continue;
@@ -105,6 +108,9 @@ impl Walk<'_> {
         changes: bool,
         trouble: &mut Trouble,
     ) {
+        if self.conduct(tx).merges_at_commit {
+            return;
+        }
         let rules = self.conduct(tx).rules;
         let snapshot = self.kept_snapshot(tx, step);
         let table = &self.subject.reading.schema.tables[place.table].name;

@@ -204,19 +204,25 @@ impl Walk<'_> {
 
     /// COMMIT, ROLLBACK and the like; how the transaction ended is another
     /// event.
-    pub fn control(&mut self, tx: TxId, step: usize) -> Result<(), Stop> {
+    pub async fn control(&mut self, tx: TxId, step: usize) -> Result<(), Stop> {
         match self.subject.reply(step) {
             Some(What::Error(error)) => {
-                let mut trouble = self.commit_trouble(tx);
+                let mut trouble = self.commit_trouble(tx, step).await?;
                 self.may_refuse(tx, &mut trouble);
-                self.failed(tx, step, error, &trouble)
+                self.failed(tx, step, error, &trouble)?;
+                if self.conduct(tx).merges_at_commit {
+                    // It is over, though the engine says that it is open.
+                    self.store.roll_back(tx, None);
+                    self.txs[tx].began = self.now;
+                }
+                Ok(())
             }
             Some(_) if matches!(self.subject.reading.operations[step], Operation::Rollback) => {
                 self.use_rule(step, self.conduct(tx).rules.rollback);
                 Ok(())
             }
             Some(_) if matches!(self.subject.reading.operations[step], Operation::Commit) => {
-                match self.commit_trouble(tx).must.first() {
+                match self.commit_trouble(tx, step).await?.must.first() {
                     None => self.commits_beside_readers(tx, step),
                     Some(obstacle) => {
                         let why = format!("it went through, but {}", obstacle.why);

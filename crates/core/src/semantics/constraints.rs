@@ -26,8 +26,8 @@ impl Walk<'_> {
         matches!(self.subject.reading.dialect.family, Family::Sqlite | Family::Mysql)
     }
 
-    pub fn folds_case(&self) -> bool {
-        self.subject.reading.dialect.family == Family::Mysql
+    pub fn folds_case(&self, tx: TxId) -> bool {
+        self.conduct(tx).folds_case
     }
 
     /// NOT NULL and CHECK.
@@ -91,7 +91,7 @@ impl Walk<'_> {
             let Some(cells) = self.key_of(table, key, new) else { continue };
             let has = |version: &Version| {
                 let theirs = self.key_of(table, key, version);
-                theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case()))
+                theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case(tx)))
             };
             for place in self.store.places(table).filter(|p| Some(*p) != own) {
                 let chain = self.store.chain(place);
@@ -138,7 +138,7 @@ impl Walk<'_> {
             for place in self.store.places(table).filter(|p| Some(*p) != own) {
                 let has = |v: &Version| {
                     let theirs = self.key_of(table, key, v);
-                    theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case()))
+                    theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case(tx)))
                 };
                 let seen = self.visible(place, tx, snapshot).is_some_and(has);
                 let index = self.conduct(tx).checks_indexes.then(|| self.in_index(place, tx));

@@ -144,7 +144,8 @@ impl Walk<'_> {
                 return Ok(0);
             }
             Conflict::Replace => {
-                self.use_rule(step, rules.unique);
+                let merges = self.merges(tx);
+                self.use_rule(step, if merges { rules.upsert } else { rules.unique });
                 let mut gone: Vec<Place> = taken.into_iter().map(|(_, place)| place).collect();
                 gone.dedup();
                 for place in gone {
@@ -156,6 +157,10 @@ impl Walk<'_> {
                         // A row that is replaced by its equal may stay as it is.
                         let same = old.as_ref().is_some_and(|old| old.row == new.row);
                         replaced += if same { self.choices.choose(2) as u64 } else { 1 };
+                    }
+                    if let (true, Some(old)) = (self.merges(tx), &old) {
+                        done.push(self.delete_row((tx, step), place, old.clone(), trouble));
+                        continue;
                     }
                     self.take(place, tx, Strength::Update, trouble);
                     self.store.delete(place, tx, self.statements, self.now);
@@ -181,14 +186,14 @@ impl Walk<'_> {
                     return Ok(0);
                 };
                 let changed = self.version(fresh, tx);
-                if self.merges(tx) {
+                if self.merges(tx) && !(counts_changed && old.row == changed.row) {
                     let written =
                         written_columns(&self.subject.reading.schema.tables[table], &sets);
                     let rows = (old, changed);
                     let changes = self.write_row((tx, step), place, rows, &written, trouble);
                     changes.iter().for_each(|c| self.key_is_free(tx, step, c, trouble));
                     done.extend(changes);
-                    return Ok(1);
+                    return Ok(if counts_changed { 2 } else { 1 });
                 }
                 self.take(place, tx, self.strength(tx, table, &old, &changed), trouble);
                 if counts_changed && old.row == changed.row {
@@ -205,6 +210,9 @@ impl Walk<'_> {
         }
         if self.conduct(tx).conflicts_before_checks {
             self.holds_rules_of_row(tx, table, &new, trouble);
+        }
+        if self.conduct(tx).miscounts {
+            replaced = replaced.min(1);
         }
         let place = self.store.add_row(table, new.clone());
         self.lock(place, tx, Strength::Update);

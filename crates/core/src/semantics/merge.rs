@@ -11,10 +11,13 @@ use crate::history::ErrorClass;
 
 impl Walk<'_> {
     /// What others have committed since may keep a transaction from doing so.
-    pub fn commit_trouble(&self, tx: TxId) -> Trouble {
+    pub async fn commit_trouble(&mut self, tx: TxId, step: usize) -> Result<Trouble, Stop> {
+        if self.conduct(tx).merges_at_commit {
+            return self.merge_trouble(tx, step).await;
+        }
         let mut trouble = Trouble::default();
         if !self.conduct(tx).checks_indexes || self.txs[tx].failed {
-            return trouble;
+            return Ok(trouble);
         }
         let rules = self.conduct(tx).rules;
         if let Some(why) = self.lost_change(tx) {
@@ -39,12 +42,12 @@ impl Walk<'_> {
                 trouble.must(ErrorClass::Constraint, rules.foreign, why);
             }
         }
-        trouble
+        Ok(trouble)
     }
 
     /// A row that one has changed and another deleted, where both commit.
     fn lost_change(&self, tx: TxId) -> Option<String> {
-        let snapshot = self.txs[tx].snapshot?;
+        let snapshot = self.snapshot_of(tx)?;
         let since = |by: TxId| match self.txs[by].end {
             End::Committed(at) => by != tx && at >= snapshot,
             _ => false,
@@ -80,7 +83,7 @@ impl Walk<'_> {
             let Some(cells) = self.key_of(table, key, own) else { return false };
             let has = |v: &Version| {
                 let theirs = self.key_of(table, key, v);
-                theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case()))
+                theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case(tx)))
             };
             let mut others = self.store.places(table).filter(|p| *p != place);
             others.any(|p| self.in_index(p, tx).is_some_and(has))
@@ -118,7 +121,7 @@ impl Walk<'_> {
 
     fn somebody_has(&self, tx: TxId, table: usize, column: usize, value: &Value) -> bool {
         let has = |v: &Version| {
-            same_key(&[v.row[column].clone()], std::slice::from_ref(value), self.folds_case())
+            same_key(&[v.row[column].clone()], std::slice::from_ref(value), self.folds_case(tx))
         };
         self.store.places(table).any(|p| self.in_index(p, tx).is_some_and(has))
     }
@@ -126,7 +129,7 @@ impl Walk<'_> {
     /// What a transaction wrote goes on top of what others have committed
     /// since its snapshot, column by column.
     pub async fn merge(&mut self, tx: TxId) -> Result<(), Stop> {
-        let Some(snapshot) = self.txs[tx].snapshot else { return Ok(()) };
+        let Some(snapshot) = self.snapshot_of(tx) else { return Ok(()) };
         let rows: Vec<(Place, Version)> =
             self.own_rows(tx).into_iter().map(|(place, own)| (place, own.clone())).collect();
         for (place, own) in rows {

@@ -43,6 +43,7 @@ mod statement;
 mod store;
 #[cfg(test)]
 mod tests;
+mod three_way;
 mod transaction;
 mod tried;
 mod turns;
@@ -76,6 +77,13 @@ impl<'a> Subject<'a> {
     /// Whether there are rules for the engine at all.
     pub fn has_rules(&self) -> bool {
         (0..self.reading.levels.len()).any(|step| self.conduct(step, BeginForm::Plain).is_some())
+    }
+
+    /// Whether all that is committed must have a serial order.
+    pub fn promises_serial_order(&self) -> bool {
+        let conduct = || self.conduct(0, BeginForm::Plain);
+        self.reading.levels.iter().all(|l| *l == Level::Serializable)
+            && !conduct().is_some_and(|c| c.ignores_level)
     }
 
     fn conduct(&self, step: usize, form: BeginForm) -> Option<Conduct> {
@@ -215,7 +223,7 @@ async fn explained(subject: &Subject<'_>, desk: &Desk, prediction: Prediction) -
             return Explanation::Outside { step, rule: Some(rule), why };
         }
     };
-    if !subject.reading.levels.iter().all(|l| *l == Level::Serializable) {
+    if !subject.promises_serial_order() {
         return Explanation::Inside { rules, order: None };
     }
     match serial_order(subject, desk.clone()).await {

@@ -27,6 +27,7 @@ impl<'a> Walk<'a> {
         match statement {
             Stmt::Select(select) => match &select.locking {
                 None => self.read(tx, step, select).await,
+                Some(_) if self.merges(tx) => self.read(tx, step, select).await,
                 Some(locking) => {
                     let stop = self.locking_read(tx, step, select, locking).await;
                     self.or_refused_alike(tx, step, stop)
@@ -87,7 +88,7 @@ impl<'a> Walk<'a> {
             | Stmt::Commit
             | Stmt::Rollback
             | Stmt::SetAutocommit(_)
-            | Stmt::SetTransaction(_) => self.control(tx, step),
+            | Stmt::SetTransaction(_) => self.control(tx, step).await,
             Stmt::CreateIndex { .. }
             | Stmt::DropIndex { .. }
             | Stmt::AddColumn { .. }

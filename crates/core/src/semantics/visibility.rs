@@ -33,6 +33,13 @@ impl Walk<'_> {
         self.snapshot(tx, step).unwrap_or(self.now)
     }
 
+    /// The snapshot that a transaction has taken.
+    pub fn snapshot_of(&self, tx: TxId) -> Option<usize> {
+        let state = &self.txs[tx];
+        let at_begin = state.conduct.as_ref().is_some_and(|c| c.snapshot == SnapshotAt::Begin);
+        if at_begin && !state.autocommit { Some(state.began) } else { state.snapshot }
+    }
+
     pub fn is_open(&self, tx: TxId) -> bool {
         self.txs[tx].end == End::Open
     }
@@ -52,7 +59,7 @@ impl Walk<'_> {
     pub fn newest(&self, place: Place, me: TxId) -> Option<&Version> {
         let mine = &self.txs[me];
         let merges = mine.conduct.as_ref().is_some_and(|c| c.changed == Changed::Merge);
-        let until = mine.snapshot.filter(|_| merges).unwrap_or(usize::MAX);
+        let until = self.snapshot_of(me).filter(|_| merges).unwrap_or(usize::MAX);
         let counts = |tx: TxId| tx == me || self.committed_before(tx, until);
         self.store.chain(place).last_of(counts)
     }
@@ -90,6 +97,9 @@ impl Walk<'_> {
     }
 
     pub fn lock(&mut self, place: Place, by: TxId, strength: Strength) {
+        if self.merges(by) {
+            return;
+        }
         self.locks.push(Lock { by, place, strength, statement: self.statements });
     }
 }

@@ -166,7 +166,9 @@ impl<'a> Walk<'a> {
                     self.started.insert(step, self.now);
                 }
             }
-            (What::Ended { transaction, how }, _) => self.end(*transaction, *how).await?,
+            (What::Ended { transaction, how }, step) => {
+                self.end(step.unwrap_or(0), *transaction, *how).await?;
+            }
             (
                 What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_),
                 Some(step),
@@ -223,14 +225,18 @@ impl<'a> Walk<'a> {
         self.current.insert(session, self.txs.len() - 1);
     }
 
-    async fn end(&mut self, recorded: usize, how: TxEnd) -> Result<(), Stop> {
+    async fn end(&mut self, step: usize, recorded: usize, how: TxEnd) -> Result<(), Stop> {
         let Some(tx) = self.txs.iter().position(|t| t.recorded == Some(recorded)) else {
             return Ok(());
         };
         let committed = how == TxEnd::Committed;
         let merges = self.txs[tx].conduct.as_ref().is_some_and(|c| c.changed == Changed::Merge);
         if committed && merges && self.is_open(tx) {
-            self.merge(tx).await?;
+            if self.conduct(tx).merges_at_commit {
+                self.merge_rows(tx, step).await?;
+            } else {
+                self.merge(tx).await?;
+            }
         }
         self.end_tx(tx, committed);
         Ok(())
@@ -266,7 +272,7 @@ impl<'a> Walk<'a> {
             Operation::Prepares => {}
             Operation::Begin(form) => self.begun(tx, step, *form)?,
             Operation::AutocommitOff | Operation::Commit | Operation::Rollback => {
-                self.control(tx, step)?;
+                self.control(tx, step).await?;
             }
             Operation::Statement(statement) => self.statement(tx, step, statement).await?,
             Operation::Opaque(why) => return Err(Stop::not_modelled(step, why)),

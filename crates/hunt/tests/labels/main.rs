@@ -19,7 +19,7 @@ use bench::{Bench, Shown};
 use cases::{Labelled, Where};
 use falsify::falsified;
 use isolde_core::Level;
-use isolde_core::semantics::rules::{Rule, duckdb, innodb, postgres, sqlite};
+use isolde_core::semantics::rules::{Rule, dolt, duckdb, innodb, postgres, sqlite};
 use isolde_hunt::cause::Label;
 use matrix::Matrix;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,6 +69,11 @@ fn mysql_and_mariadb_that_were_fetched() {
         };
         prove(target, cases::innodb::CASES, innodb::RULES, lacks);
     }
+}
+
+#[test]
+fn dolt_that_was_fetched() {
+    prove("dolt", cases::dolt::CASES, dolt::RULES, &[]);
 }
 
 #[test]

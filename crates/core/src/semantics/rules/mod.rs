@@ -6,6 +6,7 @@
 //! the mode it runs in chose it. A new engine is a file here and a line in
 //! [`conduct`].
 
+pub mod dolt;
 pub mod duckdb;
 pub mod innodb;
 pub mod page;
@@ -49,7 +50,7 @@ pub struct Seen {
 /// was snapshot isolation, before TiDB 4.0 there was no READ COMMITTED; the
 /// others are the oldest that were looked at.
 const HOLD_FOR: &str = "postgres@9.1- sqlite@3.7- turso@0.2- mysql@5.6- mariadb@10.0- tidb@4.0- \
-                        duckdb@1.0- dolt@1.0-";
+                        duckdb@2.0- dolt@2.0-";
 
 /// Shorthand for the tables of the engines.
 const fn rule(
@@ -181,6 +182,16 @@ pub struct Conduct {
     pub upserts_on_any_key: bool,
     /// IGNORE also mends NULLs and leaves out rows without a parent.
     pub ignore_forgives_all: bool,
+    /// Texts are the same key in any case.
+    pub folds_case: bool,
+    /// A DELETE with a join counts a row once for each partner, one of all rows
+    /// of a table without a primary key counts equal ones once, and REPLACE
+    /// counts no more than one row that it deletes.
+    pub miscounts: bool,
+    /// Writers meet at the COMMIT, where rows are merged by their keys.
+    pub merges_at_commit: bool,
+    /// Levels have names and no effect: SERIALIZABLE promises no serial order.
+    pub ignores_level: bool,
     /// An UPDATE of an indexed column is a DELETE and an INSERT.
     pub moves_indexed: bool,
     /// Keys and foreign keys are looked up in indexes, which have what is
@@ -227,6 +238,10 @@ impl Conduct {
             clustered: false,
             upserts_on_any_key: false,
             ignore_forgives_all: false,
+            folds_case: false,
+            miscounts: false,
+            merges_at_commit: false,
+            ignores_level: false,
             moves_indexed: false,
             checks_indexes: false,
             conflicts_before_checks: false,
@@ -245,6 +260,7 @@ impl Conduct {
             clustered: true,
             upserts_on_any_key: true,
             ignore_forgives_all: true,
+            folds_case: true,
             ..Conduct::base(rules)
         }
     }
@@ -287,6 +303,7 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct
         "tidb" => tidb::conduct(on, level, form),
         "turso" => sqlite::conduct("sqlite+wal", level, form)
             .map(|conduct| Conduct { savepoint_reads: true, ..conduct }),
+        "dolt" => Some(dolt::conduct()),
         "duckdb" => Some(duckdb::conduct()),
         "mysql" | "mariadb" => Some(innodb::conduct(on, level, form)),
         _ => None,

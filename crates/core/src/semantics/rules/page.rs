@@ -1,6 +1,8 @@
 //! The page of all rules, made from their tables.
 
-use super::{HOLD_FOR, Rule, Used, conduct, duckdb, innodb, postgres, snapshot, sqlite, tidb};
+use super::{
+    HOLD_FOR, Rule, Used, conduct, dolt, duckdb, innodb, postgres, snapshot, sqlite, tidb,
+};
 use crate::Level;
 use crate::generate::BeginForm;
 use crate::history::TargetInfo;
@@ -20,7 +22,7 @@ struct Section {
 const STANDARD: &[Level] =
     &[Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
 
-static SECTIONS: [Section; 6] = [
+static SECTIONS: [Section; 7] = [
     Section {
         title: "PostgreSQL",
         about: "`postgres`, from its manual's chapter on concurrency control.",
@@ -69,6 +71,14 @@ static SECTIONS: [Section; 6] = [
         rules: snapshot::RULES,
         engines: &["turso+mvcc"],
         levels: &[Level::Snapshot],
+        settings: &[],
+    },
+    Section {
+        title: "Dolt",
+        about: "`dolt`. Levels have names and no effect.",
+        rules: dolt::RULES,
+        engines: &["dolt"],
+        levels: STANDARD,
         settings: &[],
     },
 ];

@@ -5,6 +5,7 @@
 mod merging;
 mod runs;
 mod serial;
+mod three_way;
 mod waits;
 
 use super::version_tables::{MADE_MARK, VersionTables};

@@ -1,5 +1,6 @@
 //! Cases with the rules that explain them, each named by what it shows.
 
+pub mod dolt;
 pub mod duckdb;
 pub mod innodb;
 pub mod postgres;
