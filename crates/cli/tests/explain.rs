@@ -60,7 +60,7 @@ fn a_lost_update_is_documented_where_it_happens_and_consistent_where_it_fails() 
     assert_eq!(weak["label"], "documented", "{weak}");
     assert_eq!(weak["steps"][5]["step"], "s2.3");
     assert_eq!(weak["steps"][5]["outcome"], "waits for s1, then 1 row");
-    assert_eq!(weak["steps"][5]["rules"], serde_json::json!(["P2", "P3"]));
+    assert_eq!(weak["steps"][5]["rules"], serde_json::json!(["P12", "P2", "P3"]));
     assert!(with_verdict(weak, "inside").len() == 8, "{weak}");
     let cited = weak["rules"].as_array().unwrap();
     assert!(cited.iter().any(|r| r["id"] == "P3" && r["page"].as_str().unwrap().contains("http")));
@@ -69,7 +69,8 @@ fn a_lost_update_is_documented_where_it_happens_and_consistent_where_it_fails() 
     assert_eq!(strong["steps"][5]["outcome"], "waits for s1, then error 40001");
     // For people: the others by what is different, and every page once.
     let text = said(&explain(&file, &["--on", "postgres", "--level", "all"]));
-    assert!(text.contains("inside P2 writes find their rows in a snapshot, P3 re-check"), "{text}");
+    assert!(text.contains("P2 writes find their rows in a snapshot, P3 re-check"), "{text}");
+    assert!(text.contains("waits for s1, who holds rows of account"), "{text}");
     let others = text.split("At REPEATABLE READ").nth(1).unwrap();
     assert!(!others.contains("s1.1") && others.contains("error 40001"), "{text}");
     assert_eq!(text.matches("#XACT-READ-COMMITTED").count(), 1, "{text}");
