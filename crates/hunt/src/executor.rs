@@ -315,9 +315,11 @@ impl Executor {
         self.batch(&fixture.reset)
     }
 
-    /// The next run makes its tables anew.
+    /// Somebody else has used the engine: the next run makes its tables anew,
+    /// and versions are loaded anew.
     pub fn forget_tables(&mut self) {
         self.made = None;
+        self.forget_versions();
     }
 
     fn make_tables(&mut self, create: &[String]) -> Result<(), HuntError> {
