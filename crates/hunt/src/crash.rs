@@ -12,7 +12,7 @@ use crate::confirm::{Care, Rate, confirm};
 use crate::error::HuntError;
 use crate::executor::{Broke, Fixture};
 use crate::finding::Evidence;
-use crate::hunter::Hunter;
+use crate::hunter::{Hunter, Judged};
 use crate::tally::Tally;
 use isolde_core::generate::Plan;
 use isolde_core::history::Fall;
@@ -123,7 +123,7 @@ impl Hunter<'_> {
         if *case != original || hangs {
             return (alone(self, Broke { checked: again, ..broke }, rate), true, None);
         }
-        match self.settled(plan, original.clone(), again, cause, rate) {
+        match self.settled(plan, original.clone(), Judged { checked: again, cause, rate }) {
             Ok(evidence) => (evidence, true, None),
             Err(error) => (alone(self, broke, rate), true, Some(error)),
         }

@@ -142,7 +142,8 @@ pub fn difference(difference: &Difference) -> String {
         ),
         Difference::Rule { label, rule, about, page, why, .. } => {
             let colon = if label.is_empty() { "" } else { ": " };
-            format!("{label}{colon}{why}. Rule {rule}: {about} ({page}).")
+            let page = if page.is_empty() { String::new() } else { format!(" ({page})") };
+            format!("{label}{colon}{why}. Rule {rule}: {about}{page}.")
         }
         Difference::Broken { label, error, .. } => format!("{label}: {error}."),
     }

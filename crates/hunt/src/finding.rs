@@ -5,7 +5,7 @@ use crate::cause::{Cause, Label};
 use crate::check::{Checked, Violation};
 use crate::confirm::Rate;
 use isolde_core::case::Step;
-use isolde_core::oracle::Difference;
+use isolde_core::oracle::{Difference, NO_SERIAL_ORDER};
 use isolde_core::semantics::Account;
 use isolde_core::sql::{self, Conflict, InsertSource, Kind, Stmt};
 use isolde_core::{Case, History, Level};
@@ -174,6 +174,9 @@ pub fn title(case: &Case, checked: &Checked, label: Label) -> String {
             "a write changes more or fewer rows than in the serial run"
         }
         Some(Difference::Read { .. }) => "a read returns other rows than in the serial run",
+        Some(Difference::Rule { rule, .. }) if rule == NO_SERIAL_ORDER => {
+            "no serial order of the committed transactions explains it"
+        }
         Some(Difference::Rule { label, .. }) if label.is_empty() => {
             "the final rows are not what the rules of the level leave"
         }

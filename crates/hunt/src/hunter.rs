@@ -2,7 +2,7 @@
 
 use crate::account;
 use crate::cause::{self, Cause, Label};
-use crate::check::{Checked, Predicted, Violation, check};
+use crate::check::{Checked, Predicted, Violation, check, check_unbroken};
 use crate::confirm::{Care, Rate, confirm};
 use crate::error::HuntError;
 use crate::executor::{Broke, Executor, Fixture};
@@ -41,6 +41,13 @@ pub struct Seen {
     /// What the first of them looked like when it was reduced: what is not
     /// reduced any more is taken for the same.
     reduced: Option<String>,
+}
+
+/// A violation with its cause and how often it showed.
+pub(crate) struct Judged {
+    pub checked: Checked,
+    pub cause: Cause,
+    pub rate: Rate,
 }
 
 impl Hunter<'_> {
@@ -87,33 +94,71 @@ impl Hunter<'_> {
             let moment = "in the concurrent run";
             return Err(HuntError::Broke(Box::new(Broke { fixture, case, checked, moment })));
         }
-        let mut cause = cause::find(&mut self.executor, (&fixture, &case), &checked)?;
+        let Some(judged) = self.judged((&fixture, &case), checked)? else {
+            tally.not_confirmed += 1;
+            return Ok(None);
+        };
+        if judged.cause.label != Label::Bug
+            && let Some(found) = self.at_strongest_level(plan)?
+        {
+            return Ok(Some(found));
+        }
+        self.settled(plan, case, judged).map(Some)
+    }
+
+    /// The cause of a violation, and how often it shows; none when it does not
+    /// show again.
+    fn judged(
+        &mut self,
+        about: (&Fixture, &Case),
+        first: Checked,
+    ) -> Result<Option<Judged>, HuntError> {
+        let cause = cause::find(&mut self.executor, about, &first)?;
         let care = match cause.label {
             Label::Documented => Care::Again,
             Label::Bug | Label::Undecided => Care::EveryTime,
         };
-        let about = (&fixture, &case);
-        let (rate, again) = confirm(&mut self.executor, about, &checked, self.oracles, care)?;
-        let checked = match again {
-            Some(again) => {
-                let found = cause::find(&mut self.executor, about, &again)?;
-                // The same difference may come of a bug once, and once not.
-                if found.label <= cause.label {
-                    cause = found;
-                    again
-                } else {
-                    checked
-                }
-            }
+        let (rate, again) = confirm(&mut self.executor, about, &first, self.oracles, care)?;
+        let Some(again) = again else {
             // That a rule was broken is seen in the run itself, however rare
             // it is; what only differs from a serial run may be a hiccup.
-            None if checked.violates(Oracle::Semantics).is_some() => checked,
-            None => {
-                tally.not_confirmed += 1;
-                return Ok(None);
-            }
+            let broken_rule = first.violates(Oracle::Semantics).is_some();
+            return Ok(broken_rule.then_some(Judged { checked: first, cause, rate }));
         };
-        self.settled(plan, case, checked, cause, rate).map(Some)
+        let found = cause::find(&mut self.executor, about, &again)?;
+        // The same difference may come of a bug once, and once not.
+        Ok(Some(if found.label <= cause.label {
+            Judged { checked: again, cause: found, rate }
+        } else {
+            Judged { checked: first, cause, rate }
+        }))
+    }
+
+    /// What conflicts at a weak level is a good case for a strong one: the same
+    /// case there, if it is a bug.
+    fn at_strongest_level(&mut self, plan: &Plan) -> Result<Option<Evidence>, HuntError> {
+        let Some(strongest) = self.executor.runner.engine.profile().level_names().into_iter().max()
+        else {
+            return Ok(None);
+        };
+        let mut strong = plan.clone();
+        strong.level = Some(strongest);
+        strong.transactions.iter_mut().for_each(|t| t.level = None);
+        if strong == *plan {
+            return Ok(None);
+        }
+        let (fixture, case) = (Fixture::of(&strong), strong.to_case());
+        let moment = "at the strongest level";
+        let checked = check_unbroken(&mut self.executor, &fixture, &case, self.oracles, moment)?;
+        if !checked.violated() {
+            return Ok(None);
+        }
+        match self.judged((&fixture, &case), checked)? {
+            Some(judged) if judged.cause.label == Label::Bug => {
+                self.settled(&strong, case, judged).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Reduces what is worth it and puts the evidence together.
@@ -121,10 +166,9 @@ impl Hunter<'_> {
         &mut self,
         plan: &Plan,
         case: Case,
-        checked: Checked,
-        cause: Cause,
-        rate: Rate,
+        judged: Judged,
     ) -> Result<Evidence, HuntError> {
+        let Judged { checked, cause, rate } = judged;
         let unreduced = finding::signature(&case, &checked.violations, &cause);
         let seen = self.seen.entry(unreduced.clone()).or_default();
         seen.count += 1;

@@ -49,7 +49,7 @@ pub struct Tally {
     pub cases: u64,
     /// Of the concurrent runs.
     pub statements: u64,
-    /// Statements of all runs, serial ones and counterfactuals too.
+    /// Statements of all runs, serial ones too.
     pub statements_in_all: u64,
     /// Statements that the engine refused as nonsense: syntax or types.
     pub invalid: u64,

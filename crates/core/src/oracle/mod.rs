@@ -23,6 +23,7 @@ mod wss;
 pub use compare::{Difference, differences};
 pub use crash::broken;
 pub use executed::{Executed, executed};
+pub use semantics::NO_SERIAL_ORDER;
 pub use serial::{Replay, Serial, serial_statements, serial_transactions, unseen_orders};
 
 use crate::history::ErrorEffect;

@@ -28,7 +28,7 @@ pub async fn judge(run: &Concurrent<'_>, desk: &Desk) -> Judgement {
             let sql = step.map_or_else(String::new, |s| run.case.steps[s].sql.clone());
             let (rule, about, page) = match rule {
                 Some(rule) => (rule.id, rule.about, rule.page),
-                None => (SERIALIZABLE, "SERIALIZABLE is as one after the other", ""),
+                None => (NO_SERIAL_ORDER, IN_ORDER, ""),
             };
             let (rule, about, page) = (rule.into(), about.into(), page.into());
             let broken = Difference::Rule { label, sql, rule, about, page, why };
@@ -37,8 +37,12 @@ pub async fn judge(run: &Concurrent<'_>, desk: &Desk) -> Judgement {
     }
 }
 
-/// Where there is no single rule, but no serial order.
-const SERIALIZABLE: &str = "serializable";
+/// What stands for a rule where each statement is allowed, but there is no
+/// serial order of them all.
+pub const NO_SERIAL_ORDER: &str = "serializable";
+
+const IN_ORDER: &str =
+    "at SERIALIZABLE what has committed is as if one transaction had run after the other";
 
 fn unknown(why: &str) -> Judgement {
     Judgement::of(Verdict::Unknown(why.into()))

@@ -98,11 +98,14 @@ impl Walk<'_> {
                 (rules.read, (!same_multiset(rows, seen)).then(|| compared(seen, rows)))
             }
             (Expected::Count(count), What::Affected { count: seen }) => {
-                let text = || format!("it changed {seen} rows; the rules say {count}");
+                let text = || format!("it changed {}; the rules say {count}", rows_in_words(*seen));
                 (rules.write, (seen != count).then(text))
             }
             (Expected::Count(count), What::Rows { rows, .. }) => {
-                let text = || format!("it returned {} rows; the rules say {count}", rows.len());
+                let text = || {
+                    let seen = rows_in_words(rows.len() as u64);
+                    format!("it returned {seen}; the rules say {count}")
+                };
                 (rules.write, (rows.len() as u64 != *count).then(text))
             }
             (_, other) => {
@@ -319,6 +322,10 @@ impl Walk<'_> {
 }
 
 /// Errors that rules are about; all others say something of the statement.
+fn rows_in_words(count: u64) -> String {
+    if count == 1 { "1 row".into() } else { format!("{count} rows") }
+}
+
 fn is_of_rules(class: ErrorClass) -> bool {
     matches!(
         class,
