@@ -56,6 +56,15 @@ impl Trouble {
         !self.must.is_empty()
     }
 
+    /// A statement went through: nothing may have been in its way.
+    fn lets_through(&self, step: usize) -> Result<(), Stop> {
+        let certain = self.must.first().map(|o| (o.rule, &o.why));
+        let in_the_way = certain.or(self.held.as_ref().map(|(rule, why)| (*rule, why)));
+        let Some((rule, why)) = in_the_way else { return Ok(()) };
+        let why = format!("it went through, but {why}");
+        Err(Stop::Outside { step: Some(step), rule, why })
+    }
+
     /// The rule by which an error of this class is allowed.
     fn explains(&self, class: ErrorClass) -> Option<&'static Rule> {
         let must = self.must.iter().find(|o| o.class == class).map(|o| o.rule);
@@ -83,16 +92,11 @@ impl Walk<'_> {
             }
             self.locks.retain(|l| l.by != tx || l.statement != self.statements);
             self.leave_uncertain_marks(tx);
+            self.table_locks.retain(|l| l.by != tx || l.statement != self.statements);
+            self.taken_twice.retain(|t| t.by != tx || t.statement != self.statements);
             return self.failed(tx, step, error, &trouble);
         }
-        if let Some(obstacle) = trouble.must.first() {
-            let why = format!("it went through, but {}", obstacle.why);
-            return Err(Stop::Outside { step: Some(step), rule: obstacle.rule, why });
-        }
-        if let Some((rule, why)) = trouble.held {
-            let why = format!("it went through, but {why}");
-            return Err(Stop::Outside { step: Some(step), rule, why });
-        }
+        trouble.lets_through(step)?;
         let (rule, difference) = match (&expected, reply) {
             (Expected::Rows(rows), What::Rows { rows: seen, .. }) => {
                 (rules.read, (!same_multiset(rows, seen)).then(|| compared(seen, rows)))
@@ -208,9 +212,12 @@ impl Walk<'_> {
     /// COMMIT, ROLLBACK and the like; how the transaction ended is another
     /// event.
     pub async fn control(&mut self, tx: TxId, step: usize) -> Result<(), Stop> {
+        let operation = &self.subject.reading.operations[step];
+        let commits = matches!(operation, Operation::Commit);
+        let mut trouble =
+            if commits { self.commit_trouble(tx, step).await? } else { Trouble::default() };
         match self.subject.reply(step) {
             Some(What::Error(error)) => {
-                let mut trouble = self.commit_trouble(tx, step).await?;
                 self.may_refuse(tx, &mut trouble);
                 self.failed(tx, step, error, &trouble)?;
                 if self.conduct(tx).merges_at_commit {
@@ -220,18 +227,13 @@ impl Walk<'_> {
                 }
                 Ok(())
             }
-            Some(_) if matches!(self.subject.reading.operations[step], Operation::Rollback) => {
+            Some(_) if commits => {
+                trouble.lets_through(step)?;
+                self.commits_beside_readers(tx, step)
+            }
+            Some(_) if matches!(operation, Operation::Rollback) => {
                 self.use_rule(step, self.conduct(tx).rules.rollback);
                 Ok(())
-            }
-            Some(_) if matches!(self.subject.reading.operations[step], Operation::Commit) => {
-                match self.commit_trouble(tx, step).await?.must.first() {
-                    None => self.commits_beside_readers(tx, step),
-                    Some(obstacle) => {
-                        let why = format!("it went through, but {}", obstacle.why);
-                        Err(Stop::Outside { step: Some(step), rule: obstacle.rule, why })
-                    }
-                }
             }
             _ => Ok(()),
         }

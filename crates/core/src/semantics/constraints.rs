@@ -98,7 +98,11 @@ impl Walk<'_> {
                 if self.newest(place, tx).is_some_and(|v| !v.dead && has(v)) {
                     found.push((key, Clash::Taken(place)));
                 }
-                let foreign = |v: &&Version| v.by != tx && self.is_open(v.by);
+                let foreign =
+                    |v: &&Version| v.by != tx && self.is_open(v.by) && !self.buffers(v.by);
+                if self.buffers(tx) {
+                    continue;
+                }
                 let Some(open) = chain.versions.iter().rev().find(foreign) else { continue };
                 // They add the key, or they take it away.
                 let adds = !open.dead && has(open);
@@ -180,6 +184,10 @@ impl Walk<'_> {
                 Clash::Held(by) => {
                     let why = format!("{} is writing a row with its key", self.txs[by].session);
                     trouble.held(rules.unique, why);
+                    if self.conduct(tx).looks_once {
+                        // It looks at what is committed before it locks.
+                        trouble.may(ErrorClass::Constraint, rules.unique);
+                    }
                 }
             }
         }

@@ -63,6 +63,9 @@ impl Walk<'_> {
         scan: Scan,
         fits: Option<&Fits>,
     ) -> Result<View, Stop> {
+        if self.conduct(tx).looks_once {
+            return Ok(self.view_at_once(tx, step));
+        }
         let tables = self.store.tables.len();
         let read = self.tables_read(step);
         let consistent: Vec<usize> =
@@ -87,6 +90,33 @@ impl Walk<'_> {
             view.push(ids);
         }
         Ok(view)
+    }
+
+    /// All rows as they were at one moment while the statement ran.
+    fn view_at_once(&mut self, tx: TxId, step: usize) -> View {
+        let read = self.tables_read(step);
+        let mut views: Vec<View> = Vec::new();
+        for moment in self.moments(step) {
+            let view = self.view(tx, moment);
+            let same = |other: &View| read.iter().all(|table| other[*table] == view[*table]);
+            if !views.iter().any(same) {
+                views.push(view);
+            }
+        }
+        let chosen = self.choices.choose(views.len());
+        views.swap_remove(chosen)
+    }
+
+    /// When what is committed was another, the last first.
+    fn moments(&self, step: usize) -> Vec<usize> {
+        let started = self.started.get(&step).copied().unwrap_or(self.now);
+        let commits = self.txs.iter().filter_map(|t| match t.end {
+            End::Committed(at) if at >= started => Some(at),
+            _ => None,
+        });
+        let mut moments: Vec<usize> = commits.chain([started, self.now + 1]).collect();
+        moments.sort_unstable_by(|a, b| b.cmp(a));
+        moments
     }
 
     /// Which of the open states of a table's rows a condition finds. None when
@@ -148,19 +178,12 @@ impl Walk<'_> {
                 End::Open => true,
                 End::RolledBack => false,
             };
-            v.by != tx && v.at < started && open_then
+            v.by != tx && v.at < started && open_then && !self.buffers(v.by)
         });
         if held_at_start && scan == Scan::Waits {
             return states;
         }
-        let commits = self.txs.iter().filter_map(|t| match t.end {
-            End::Committed(at) if at >= started => Some(at),
-            _ => None,
-        });
-        let mut moments: Vec<usize> = commits.collect();
-        moments.push(started);
-        moments.sort_unstable_by(|a, b| b.cmp(a));
-        for moment in moments {
+        for moment in self.moments(step) {
             let then = state(moment).map(|v| v.id);
             if !states.contains(&then) {
                 states.push(then);

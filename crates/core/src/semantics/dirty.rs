@@ -73,7 +73,11 @@ impl<'a> Walk<'a> {
         let steps = &self.subject.history.steps;
         let others = self.waiting.iter().copied().filter(|w| steps[*w].session != *session);
         let writes = |w: &usize| {
-            !matches!(self.operation(*w), Some(Stmt::Select(_) | Stmt::Commit | Stmt::Rollback))
+            !self.waits_undone(*w)
+                && !matches!(
+                    self.operation(*w),
+                    Some(Stmt::Select(_) | Stmt::Commit | Stmt::Rollback)
+                )
         };
         let waits: BTreeSet<usize> = others.filter(writes).collect();
         if waits.is_empty() {

@@ -75,6 +75,27 @@ impl Walk<'_> {
         places.filter_map(|(n, f)| column(f).map(|c| (n, c))).collect()
     }
 
+    /// The foreign keys that refer to a table: whose they are, by number and
+    /// by name, their column and the one that they refer to.
+    pub fn references_to(&self, parent: usize) -> Vec<(usize, &str, usize, usize)> {
+        let tables = self.subject.reading.schema.tables.iter().enumerate();
+        let of_table = |(child, table): (usize, &'_ crate::sql::Table)| {
+            let columns = self.foreign_columns(child);
+            let refers = |(n, column): (usize, usize)| {
+                let (to, key) = self.parent_of(&table.foreign_keys[n])?;
+                (to == parent).then_some((column, key))
+            };
+            columns
+                .into_iter()
+                .filter_map(refers)
+                .map(|(column, key)| (child, column, key))
+                .collect::<Vec<_>>()
+        };
+        let found: Vec<(usize, usize, usize)> = tables.flat_map(of_table).collect();
+        let name = |child: usize| self.subject.reading.schema.tables[child].name.as_str();
+        found.into_iter().map(|(child, column, key)| (child, name(child), column, key)).collect()
+    }
+
     /// The table and column that a foreign key refers to.
     pub fn parent_of(&self, foreign: &ForeignKey) -> Option<(usize, usize)> {
         let tables = &self.subject.reading.schema.tables;
@@ -117,12 +138,12 @@ impl Walk<'_> {
                     let why = "its snapshot does not show the row that it refers to";
                     trouble.must(ErrorClass::Constraint, rules.foreign, why);
                 }
-                if let Some(holder) = self.holder(place, tx, Strength::KeyShare) {
+                let waits = !self.conduct(tx).refuses && !self.buffers(tx);
+                let holder = self.holder(place, tx, Strength::KeyShare);
+                if let Some(holder) = holder.filter(|_| waits) {
                     let who = &self.txs[holder].session;
                     let why = format!("{who} is changing the row that it refers to");
-                    if !self.conduct(tx).refuses {
-                        trouble.held(rules.foreign, why);
-                    }
+                    trouble.held(rules.foreign, why);
                 }
                 self.lock(place, tx, Strength::KeyShare);
             }
@@ -198,7 +219,7 @@ impl Walk<'_> {
                 self.take_child(place, tx, strength, trouble);
                 let new = match (&action, &change.new) {
                     (Action::Delete, _) => {
-                        self.store.delete(place, tx, self.statements, self.now);
+                        self.remove_row(tx, place, before.clone());
                         None
                     }
                     (Action::Follow, Some(parent_row)) => {
@@ -244,6 +265,9 @@ impl Walk<'_> {
     }
 
     fn take_child(&mut self, place: Place, tx: TxId, strength: Strength, trouble: &mut Trouble) {
+        if self.buffers(tx) {
+            return;
+        }
         if let Some(holder) = self.holder(place, tx, strength) {
             let why = format!("{} holds a row that refers to it", self.txs[holder].session);
             let conduct = self.conduct(tx);

@@ -2,15 +2,16 @@
 
 use super::Stop;
 use super::cells::written_columns;
+use super::commit::TakenTwice;
 use super::conclude::{Expected, Trouble};
 use super::constraints::Clash;
 use super::foreign::Change;
 use super::rules::{Changed, Locks};
-use super::store::{Place, TxId, Version};
+use super::store::{Place, TxId, Version, same_key};
 use super::transaction::Strength;
 use super::version_tables::Put;
 use super::walk::Walk;
-use super::write_view::Reads;
+use super::write_view::{Assigned, Reads};
 use crate::Value;
 use crate::history::ErrorClass;
 use crate::sql::{Conflict, Insert, InsertSource, Type};
@@ -88,6 +89,11 @@ impl Walk<'_> {
         } else if !self.conduct(tx).conflicts_before_checks {
             self.holds_rules_of_row(tx, table, &new, trouble);
         }
+        let alone = self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit;
+        if alone && insert.conflict == Conflict::Ignore && self.key_is_committed(tx, table, &new) {
+            // It locks nothing, so it does not wait for who is taking the key away.
+            return Ok(0);
+        }
         let clashes = self.seen_clashes(tx, step, table, None, &new);
         // The first key that is taken decides, unless its row goes.
         let decided = matches!(insert.conflict, Conflict::Ignore | Conflict::Update { .. })
@@ -130,8 +136,10 @@ impl Walk<'_> {
             self.may_have_been_added(step, table, new.id);
         }
         let mut replaced = 0;
+        let mut unseen = Vec::new();
         match &insert.conflict {
             _ if taken.is_empty() => {}
+            Conflict::Fail if self.buffers(tx) && !self.has_taken(tx, &taken) => unseen = taken,
             Conflict::Fail => {
                 trouble.must(ErrorClass::Constraint, rules.unique, "its key is taken");
                 return Ok(0);
@@ -150,21 +158,25 @@ impl Walk<'_> {
                 gone.dedup();
                 for place in gone {
                     let old = self.newest(place, tx).filter(|v| !v.dead).cloned();
-                    if old.is_none() {
-                        continue;
-                    }
-                    if counts_changed {
-                        // A row that is replaced by its equal may stay as it is.
-                        let same = old.as_ref().is_some_and(|old| old.row == new.row);
-                        replaced += if same { self.choices.choose(2) as u64 } else { 1 };
-                    }
-                    if let (true, Some(old)) = (self.merges(tx), &old) {
-                        done.push(self.delete_row((tx, step), place, old.clone(), trouble));
+                    let Some(old) = old else { continue };
+                    if self.merges(tx) {
+                        let same = counts_changed && old.row == new.row;
+                        replaced += if same {
+                            self.choices.choose(2) as u64
+                        } else {
+                            counts_changed.into()
+                        };
+                        done.push(self.delete_row((tx, step), place, old, trouble));
                         continue;
                     }
                     self.take(place, tx, Strength::Update, trouble);
-                    self.store.delete(place, tx, self.statements, self.now);
-                    done.push(Change { place, old, new: None });
+                    if counts_changed && old.row == new.row && self.choices.choose(2) == 0 {
+                        // A row that is replaced by its equal may stay as it is.
+                        return Ok(1);
+                    }
+                    replaced += u64::from(counts_changed);
+                    self.remove_row(tx, place, old.clone());
+                    done.push(Change { place, old: Some(old), new: None });
                 }
             }
             Conflict::Update { sets, .. } => {
@@ -180,7 +192,7 @@ impl Walk<'_> {
                 self.use_upsert_rule(tx, step);
                 self.sees_conflict(tx, step, place, trouble);
                 let Some(old) = self.newest(place, tx).cloned() else { return Ok(0) };
-                let sets = self.sets_in_order(sets, step, false)?;
+                let sets = self.sets_in_order(sets, (tx, step), Assigned::Upsert)?;
                 let sql = self.tables.upserted(&insert.table, &sets, old.id, new.id);
                 let Some(fresh) = self.fresh(table, sql, Some(step)).await?.pop() else {
                     return Ok(0);
@@ -215,7 +227,10 @@ impl Walk<'_> {
             replaced = replaced.min(1);
         }
         let place = self.store.add_row(table, new.clone());
-        self.lock(place, tx, Strength::Update);
+        if !self.buffers(tx) {
+            self.lock(place, tx, Strength::Update);
+        }
+        self.takes_unseen(tx, &unseen, place);
         self.takes_the_place(tx, place, &new);
         done.push(Change { place, old: None, new: Some(new) });
         Ok(1 + replaced)
@@ -284,20 +299,57 @@ impl Walk<'_> {
         }
     }
 
+    /// A row goes, and whatever had its record before.
+    pub fn remove_row(&mut self, tx: TxId, place: Place, old: Version) {
+        self.store.delete(place, old.clone(), tx, self.statements, self.now);
+        self.takes_the_place(tx, place, &old);
+    }
+
     /// Where rows live by their primary key, a new row takes the record of a
     /// deleted one: whoever wrote it does not see the old row any more, though
     /// it was deleted after the view was made.
     pub fn takes_the_place(&mut self, tx: TxId, place: Place, new: &Version) {
         let primary = self.keys[place.table].iter().position(|k| k.primary);
-        let Some(primary) = primary.filter(|_| self.conduct(tx).clustered) else { return };
+        let clustered = self.conduct(tx).clustered && !self.buffers(tx);
+        let Some(primary) = primary.filter(|_| clustered) else { return };
         let key = self.key_of(place.table, primary, new);
         let others: Vec<Place> = self.store.places(place.table).filter(|p| *p != place).collect();
         for other in others {
-            let last = self.store.chain(other).versions.last();
+            let last = self.newest(other, tx);
             let same =
-                |v: &Version| v.dead && v.by != tx && self.key_of(place.table, primary, v) == key;
-            if last.is_some_and(same) {
-                self.store.delete(other, tx, self.statements, self.now);
+                |v: &&Version| v.dead && v.by != tx && self.key_of(place.table, primary, v) == key;
+            if let Some(old) = last.filter(same).cloned() {
+                self.store.delete(other, old, tx, self.statements, self.now);
+            }
+        }
+    }
+
+    /// Whether a row that is committed has one of the keys.
+    fn key_is_committed(&self, tx: TxId, table: usize, new: &Version) -> bool {
+        (0..self.keys[table].len()).any(|key| {
+            let Some(cells) = self.key_of(table, key, new) else { return false };
+            let has = |v: &Version| {
+                let theirs = self.key_of(table, key, v).filter(|_| !v.dead);
+                theirs.is_some_and(|theirs| same_key(&cells, &theirs, self.folds_case(tx)))
+            };
+            self.store.places(table).any(|p| self.newest(p, tx).is_some_and(has))
+        })
+    }
+
+    /// Whether the transaction itself has written a row with one of the keys.
+    fn has_taken(&self, tx: TxId, taken: &[(usize, Place)]) -> bool {
+        taken.iter().any(|(_, place)| self.newest(*place, tx).is_some_and(|v| v.by == tx))
+    }
+
+    /// An INSERT that does not look before the COMMIT whether its key is free.
+    /// The row that has its primary key is not seen any more.
+    fn takes_unseen(&mut self, tx: TxId, taken: &[(usize, Place)], new: Place) {
+        for (key, old) in taken.iter().copied() {
+            let statement = self.statements;
+            self.taken_twice.push(TakenTwice { by: tx, old, new, statement });
+            let was = self.newest(old, tx).filter(|v| !v.dead).cloned();
+            if let Some(was) = was.filter(|_| self.keys[old.table][key].primary) {
+                self.store.delete(old, was, tx, statement, self.now);
             }
         }
     }

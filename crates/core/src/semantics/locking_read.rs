@@ -77,6 +77,9 @@ impl Walk<'_> {
             let why = "a table that is read twice while others commit is not modelled";
             return Err(Stop::not_modelled(step, why));
         }
+        if self.buffers(tx) {
+            self.searched.extend(sources.iter().map(|table| (tx, *table)));
+        }
         let strength = match locking.strength {
             LockStrength::Update => Strength::Update,
             LockStrength::NoKeyUpdate => Strength::NoKeyUpdate,
@@ -89,7 +92,8 @@ impl Walk<'_> {
         let found = self.evaluate(sql, Some(step)).await?;
         let mut rows: Vec<Row> = Vec::new();
         // Whatever others scanned may be locked, not only what they found.
-        let unclear = self.may_be_taken(&sources, tx) || is_current && self.others_open(tx);
+        let unclear = !self.buffers(tx) && self.may_be_taken(&sources, tx)
+            || is_current && self.others_open(tx);
         if unclear && locking.patience == LockPatience::NoWait {
             trouble.may(ErrorClass::LockTimeout, rules.held_row);
         }
@@ -105,7 +109,8 @@ impl Walk<'_> {
             let Some(places) = places.into_iter().collect::<Option<Vec<Place>>>() else {
                 return Err(Stop::not_modelled(step, "a row of no known version"));
             };
-            let waits = !(self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit);
+            let alone = self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit;
+            let waits = !alone && !self.buffers(tx);
             let holder =
                 places.iter().filter(|_| waits).find_map(|p| self.holder(*p, tx, strength));
             if let Some(holder) = holder {
@@ -212,7 +217,9 @@ impl Walk<'_> {
                 view[table] = self.inner_view_of(table, (tx, step), late)?;
             }
         }
-        Ok(view)
+        // A query that was made a part of the outer one reads what that reads.
+        let open = self.conduct(tx).plain_subqueries && view != *outer;
+        Ok(if open && self.choices.choose(2) == 1 { outer.clone() } else { view })
     }
 
     /// The tables of a plain query, each of them once.

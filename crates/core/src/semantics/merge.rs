@@ -16,6 +16,10 @@ impl Walk<'_> {
             return self.merge_trouble(tx, step).await;
         }
         let mut trouble = Trouble::default();
+        if self.buffers(tx) {
+            self.meets_at_commit(tx, &mut trouble);
+            return Ok(trouble);
+        }
         if !self.conduct(tx).checks_indexes || self.txs[tx].failed {
             return Ok(trouble);
         }

@@ -24,6 +24,7 @@
 mod account;
 mod cells;
 mod choice;
+mod commit;
 mod conclude;
 mod constraints;
 mod current;
@@ -41,6 +42,7 @@ pub mod rules;
 mod serial;
 mod statement;
 mod store;
+mod table_locks;
 #[cfg(test)]
 mod tests;
 mod three_way;
@@ -76,18 +78,19 @@ pub struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// Whether there are rules for the engine at all.
     pub fn has_rules(&self) -> bool {
-        (0..self.reading.levels.len()).any(|step| self.conduct(step, BeginForm::Plain).is_some())
+        (0..self.reading.levels.len())
+            .any(|step| self.conduct(step, Some(BeginForm::Plain)).is_some())
     }
 
     /// Whether all that is committed must have a serial order.
     pub fn promises_serial_order(&self) -> bool {
-        let conduct = || self.conduct(0, BeginForm::Plain);
+        let conduct = || self.conduct(0, Some(BeginForm::Plain));
         self.reading.levels.iter().all(|l| *l == Level::Serializable)
             && !conduct().is_some_and(|c| c.ignores_level)
     }
 
-    fn conduct(&self, step: usize, form: BeginForm) -> Option<Conduct> {
-        rules::conduct(&self.history.on, self.reading.levels[step], form)
+    fn conduct(&self, step: usize, begun: Option<BeginForm>) -> Option<Conduct> {
+        rules::conduct(&self.history.on, self.reading.levels[step], begun)
     }
 
     fn reply(&self, step: usize) -> Option<&'a What> {
@@ -228,7 +231,7 @@ async fn explained(subject: &Subject<'_>, desk: &Desk, prediction: Prediction) -
     }
     match serial_order(subject, desk.clone()).await {
         SerialOrder::Found(order) => {
-            let conduct = subject.conduct(0, BeginForm::Plain);
+            let conduct = subject.conduct(0, Some(BeginForm::Plain));
             let order = conduct.map(|conduct| (order, conduct.rules.serial));
             Explanation::Inside { rules, order }
         }

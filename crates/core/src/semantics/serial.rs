@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
             // What belongs to one session stays in its order.
             // Where commits make the order, only what nobody saw is open.
             let commits =
-                self.subject.conduct(0, BeginForm::Plain).is_some_and(|c| c.commit_ordered);
+                self.subject.conduct(0, Some(BeginForm::Plain)).is_some_and(|c| c.commit_ordered);
             let first = |n: &usize| {
                 let (next, earlier) = (left[*n], &left[..*n]);
                 !earlier.iter().any(|t| t.session == next.session)

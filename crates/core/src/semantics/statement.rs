@@ -1,13 +1,14 @@
 //! One statement after the other: reads, locking reads, savepoints.
 
 use super::Stop;
+use super::commit::TakenTwice;
 use super::conclude::{Expected, Trouble};
-use super::store::{TxId, Version, VersionId};
+use super::store::{Place, TxId, Version, VersionId};
 use super::version_tables::View;
 use super::walk::Walk;
 use crate::Value;
 use crate::history::{ErrorClass, What};
-use crate::sql::{Select, Stmt};
+use crate::sql::{Conflict, Select, Stmt};
 use crate::value::{Row, same_multiset};
 
 impl<'a> Walk<'a> {
@@ -24,6 +25,7 @@ impl<'a> Walk<'a> {
         if self.txs[tx].failed && !matches!(statement, Stmt::RollbackTo(_)) {
             return self.poisoned(step, reply);
         }
+        self.hide_taken_rows(tx, statement);
         match statement {
             Stmt::Select(select) => match &select.locking {
                 None => self.read(tx, step, select).await,
@@ -98,6 +100,26 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Of two rows with one key a scan finds both, a search by that key the
+    /// one that was written last: the optimizer's choice.
+    fn hide_taken_rows(&mut self, tx: TxId, statement: &Stmt) {
+        self.hidden.clear();
+        let names = statement.tables();
+        let lives = |place: Place| self.newest(place, tx).is_some_and(|v| !v.dead);
+        let shows = |t: &&TakenTwice| {
+            let name = self.subject.reading.schema.tables[t.old.table].name.as_str();
+            t.by == tx && names.contains(&name) && lives(t.old) && lives(t.new)
+        };
+        let twice: Vec<TakenTwice> = self.taken_twice.iter().filter(shows).copied().collect();
+        let looks = !matches!(statement, Stmt::Insert(i) if i.conflict == Conflict::Fail);
+        let chosen = if looks && !twice.is_empty() { self.choices.choose(3) } else { 0 };
+        self.hidden = match chosen {
+            0 => Vec::new(),
+            1 => twice.iter().map(|t| (tx, t.old)).collect(),
+            _ => twice.iter().map(|t| (tx, t.new)).collect(),
+        };
+    }
+
     fn poisoned(&mut self, step: usize, reply: Option<&What>) -> Result<(), Stop> {
         match reply.and_then(What::error) {
             Some(error) if error.class == ErrorClass::Poisoned => Ok(()),
@@ -130,8 +152,11 @@ impl<'a> Walk<'a> {
         let before = points[place].1;
         self.txs[tx].failed = false;
         self.store.roll_back(tx, Some(before));
-        self.locks.retain(|l| l.by != tx || l.statement <= before);
         self.marks.retain(|m| m.by != tx || m.statement <= before);
+        // What is to be locked at the COMMIT stays so.
+        let stays = self.buffers(tx);
+        self.locks.retain(|l| l.by != tx || stays || l.statement <= before);
+        self.taken_twice.retain(|t| t.by != tx || t.statement <= before);
         self.use_rule(step, self.conduct(tx).rules.savepoint);
     }
 
@@ -142,6 +167,8 @@ impl<'a> Walk<'a> {
         if self.put_off(tx, step, select)? {
             return Ok(());
         }
+        let mut trouble = Trouble::default();
+        self.lock_tables(tx, step, None, &mut trouble);
         let names = select.sources();
         let had_snapshot = self.txs[tx].snapshot;
         let mut view = View::new();
@@ -165,7 +192,7 @@ impl<'a> Walk<'a> {
         }
         self.use_rule(step, self.conduct(tx).rules.read);
         self.use_own_writes(tx, step, &view);
-        self.conclude(tx, step, Expected::Rows(rows), Trouble::default(), None)
+        self.conclude(tx, step, Expected::Rows(rows), trouble, None)
     }
 
     /// What the transaction itself wrote is among what it reads.
@@ -234,10 +261,10 @@ fn beyond(statement: &Stmt) -> Option<&'static str> {
         Stmt::Delete(d) if !d.returning.is_empty() => Some("RETURNING is not modelled"),
         Stmt::Insert(i) if !i.returning.is_empty() => Some("RETURNING is not modelled"),
         Stmt::Insert(i) => match &i.conflict {
-            crate::sql::Conflict::Update { filter: Some(_), .. } => {
+            Conflict::Update { filter: Some(_), .. } => {
                 Some("ON CONFLICT with a condition is not modelled")
             }
-            crate::sql::Conflict::DoNothing { key } if !key.is_empty() => {
+            Conflict::DoNothing { key } if !key.is_empty() => {
                 Some("ON CONFLICT DO NOTHING with a key is not modelled")
             }
             _ => None,

@@ -66,11 +66,9 @@ impl Store {
         self.tables[place.table][place.chain].versions.push(version);
     }
 
-    pub fn delete(&mut self, place: Place, by: TxId, statement: usize, at: usize) {
-        let chain = &mut self.tables[place.table][place.chain];
-        let Some(last) = chain.versions.last() else { return };
-        let tomb = Version { by, statement, at, dead: true, ..last.clone() };
-        chain.versions.push(tomb);
+    /// A row goes; `was` is what it was to its writer.
+    pub fn delete(&mut self, place: Place, was: Version, by: TxId, statement: usize, at: usize) {
+        self.add_version(place, Version { by, statement, at, dead: true, ..was });
     }
 
     /// Takes back what a transaction wrote after the given statement.
@@ -156,7 +154,7 @@ mod tests {
     #[test]
     fn a_deleted_row_is_not_found_and_comes_back_with_a_rollback() {
         let (mut store, place) = changed_thrice();
-        store.delete(place, 3, 4, 4);
+        store.delete(place, version(4, 2, 3), 3, 4, 4);
         assert!(store.chain(place).last_of(|_| true).is_some_and(|v| v.dead && v.id == 4));
         assert_eq!(store.find(0, 3), Some(place));
         assert_eq!(store.find(0, 9), None);

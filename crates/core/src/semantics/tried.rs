@@ -68,6 +68,14 @@ impl Walk<'_> {
         for read in &self.put_off {
             (read.step, &read.view, &read.changed).hash(&mut hasher);
         }
+        for twice in &self.taken_twice {
+            let places = (twice.old.table, twice.old.chain, twice.new.chain);
+            (twice.by, places, apart.statement(twice.statement)).hash(&mut hasher);
+        }
+        self.searched.iter().collect::<BTreeSet<_>>().hash(&mut hasher);
+        for lock in &self.table_locks {
+            (lock.by, lock.table, lock.write).hash(&mut hasher);
+        }
         for (table, chains) in self.store.tables.iter().enumerate() {
             let rows = chains.iter().enumerate().map(|(chain, versions)| {
                 let place = Place { table, chain };

@@ -50,16 +50,22 @@ impl Walk<'_> {
 
     /// The version of a row in a snapshot, with the transaction's own writes.
     pub fn visible(&self, place: Place, me: TxId, snapshot: usize) -> Option<&Version> {
+        if self.hidden.contains(&(me, place)) {
+            return None;
+        }
         let counts = |tx| tx == me || self.committed_before(tx, snapshot);
         self.store.chain(place).last_of(counts).filter(|v| !v.dead)
     }
 
     /// The newest version that is committed, or the transaction's own; perhaps
-    /// a deleted one. Who merges at the end knows nothing but the snapshot.
+    /// a deleted one. Who works on a snapshot to the end knows nothing newer.
     pub fn newest(&self, place: Place, me: TxId) -> Option<&Version> {
         let mine = &self.txs[me];
-        let merges = mine.conduct.as_ref().is_some_and(|c| c.changed == Changed::Merge);
-        let until = self.snapshot_of(me).filter(|_| merges).unwrap_or(usize::MAX);
+        let until = match mine.conduct.as_ref().map(|c| c.changed) {
+            Some(Changed::Merge) => self.snapshot_of(me).unwrap_or(usize::MAX),
+            Some(Changed::FailsCommit) => mine.began,
+            _ => usize::MAX,
+        };
         let counts = |tx: TxId| tx == me || self.committed_before(tx, until);
         self.store.chain(place).last_of(counts)
     }
@@ -75,15 +81,29 @@ impl Walk<'_> {
     /// The transaction that keeps another from taking a row.
     pub fn holder(&self, place: Place, me: TxId, strength: Strength) -> Option<TxId> {
         let holds = |l: &&Lock| {
-            l.place == place && l.by != me && self.is_open(l.by) && l.strength.conflicts(strength)
+            l.place == place
+                && l.by != me
+                && self.is_open(l.by)
+                && !self.buffers(l.by)
+                && l.strength.conflicts(strength)
         };
         self.locks.iter().find(holds).map(|l| l.by)
+    }
+
+    /// Whether a step that waits has done nothing yet: it is sent anew.
+    pub fn waits_undone(&self, step: usize) -> bool {
+        let session = self.subject.history.steps[step].session.as_str();
+        let conduct = self.tx_of(session).and_then(|tx| self.txs[tx].conduct.as_ref());
+        conduct.is_some_and(|c| c.retries)
     }
 
     /// Whether another's statement waits that may have taken rows of these
     /// tables already: how far it has come is not known.
     pub fn may_be_taken(&self, tables: &[usize], me: TxId) -> bool {
         let takes = |step: &usize| {
+            if self.waits_undone(*step) {
+                return false;
+            }
             let Operation::Statement(statement) = &self.subject.reading.operations[*step] else {
                 return false;
             };

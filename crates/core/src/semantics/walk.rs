@@ -3,10 +3,12 @@
 
 use super::account::Look;
 use super::choice::Choices;
+use super::commit::TakenTwice;
 use super::dirty::PutOff;
 use super::memory::Memory;
 use super::rules::{Changed, Conduct, Rule, SnapshotAt};
-use super::store::{Store, TxId, Version, VersionId};
+use super::store::{Place, Store, TxId, Version, VersionId};
+use super::table_locks::TableLock;
 use super::transaction::{End, FIRST_ROWS, Lock, Mark, Tx};
 use super::version_tables::{Fresh, Key, VersionTables, View, keys};
 use super::{Operation, Stop, Subject};
@@ -48,6 +50,14 @@ pub struct Walk<'a> {
     pub dirty: BTreeMap<usize, View>,
     /// Dirty reads that hang on what waits.
     pub put_off: Vec<PutOff<'a>>,
+    /// Keys that buffered INSERTs took though they were there.
+    pub taken_twice: Vec<TakenTwice>,
+    /// Those of them whose rows the statement at hand does not find.
+    pub hidden: Vec<(TxId, Place)>,
+    /// Who has looked in which table for rows to lock at the COMMIT.
+    pub searched: Vec<(TxId, usize)>,
+    /// Where tables have locks.
+    pub table_locks: Vec<TableLock>,
     /// Steps that wait.
     pub waiting: Vec<usize>,
     /// The tables that each transaction may have locks in, though it found
@@ -108,6 +118,10 @@ impl<'a> Walk<'a> {
             serial: false,
             dirty: BTreeMap::new(),
             put_off: Vec::new(),
+            taken_twice: Vec::new(),
+            hidden: Vec::new(),
+            searched: Vec::new(),
+            table_locks: Vec::new(),
             waiting: Vec::new(),
             touched: BTreeMap::new(),
             waited_for: BTreeMap::new(),
@@ -164,6 +178,7 @@ impl<'a> Walk<'a> {
                 let retries = self.tx_of(session).and_then(|tx| self.txs[tx].conduct.as_ref());
                 if retries.is_some_and(|c| c.retries) {
                     self.started.insert(step, self.now);
+                    self.note_dirty(session, step);
                 }
             }
             (What::Ended { transaction, how }, step) => {
@@ -211,7 +226,7 @@ impl<'a> Walk<'a> {
         };
         self.txs.push(Tx {
             session: session.into(),
-            conduct: self.subject.conduct(step, form),
+            conduct: self.subject.conduct(step, (!autocommit).then_some(form)),
             began: self.now,
             end: End::Open,
             snapshot: None,
@@ -252,6 +267,7 @@ impl<'a> Walk<'a> {
             self.marks.retain(|m| m.by != tx);
         }
         self.locks.retain(|l| l.by != tx);
+        self.table_locks.retain(|l| l.by != tx);
         if !self.txs[tx].autocommit {
             self.savepoints.remove(&self.txs[tx].session);
         }

@@ -8,7 +8,7 @@ use super::store::{Place, Store, TxId, Version, VersionId};
 use super::transaction::Strength;
 use super::version_tables::{Fresh, Search, View, Views, whole};
 use super::walk::Walk;
-use super::write_view::{Reads, reads_others};
+use super::write_view::{Assigned, Reads, reads_others};
 use crate::history::ErrorClass;
 use crate::sql::{Delete, Stmt, Update};
 
@@ -38,6 +38,9 @@ impl Walk<'_> {
 
     /// Whoever holds the row must have ended before the statement went on.
     pub fn take(&mut self, place: Place, tx: TxId, strength: Strength, trouble: &mut Trouble) {
+        if self.buffers(tx) {
+            return;
+        }
         if let Some(holder) = self.holder(place, tx, strength) {
             let table = &self.subject.reading.schema.tables[place.table].name;
             let why = format!("{} holds a row of {table} that it needs", self.txs[holder].session);
@@ -69,7 +72,8 @@ impl Walk<'_> {
         };
         let (view, mut trouble) = self.before_write(tx, step, how).await?;
         let inner = self.inner_of_write(tx, step, &view)?;
-        let sets = self.sets_in_order(&update.sets, step, update.join.is_some())?;
+        let assigned = if update.join.is_some() { Assigned::Join } else { Assigned::Update };
+        let sets = self.sets_in_order(&update.sets, (tx, step), assigned)?;
         let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &inner });
         let found = once_each(self.fresh(table, sql, Some(step)).await?);
         let before = self.store.clone();
@@ -202,14 +206,14 @@ impl Walk<'_> {
                     }
                 }
             }
-            let old = self.newest(place, tx).cloned();
-            if let (true, Some(old)) = (self.merges(tx), &old) {
-                done.push(self.delete_row((tx, step), place, old.clone(), &mut trouble));
+            let Some(old) = self.newest(place, tx).cloned() else { continue };
+            if self.merges(tx) {
+                done.push(self.delete_row((tx, step), place, old, &mut trouble));
                 continue;
             }
             self.take(place, tx, Strength::Update, &mut trouble);
-            self.store.delete(place, tx, self.statements, self.now);
-            done.push(Change { place, old, new: None });
+            self.remove_row(tx, place, old.clone());
+            done.push(Change { place, old: Some(old), new: None });
         }
         let deleted = || done.iter().filter_map(|change| change.old.as_ref());
         let kinds = || {

@@ -3,13 +3,20 @@
 use super::Stop;
 use super::conclude::Trouble;
 use super::current::Scan;
-use super::rules::{Changed, SnapshotAt};
+use super::rules::{Assigns, Changed, SnapshotAt};
 use super::store::{Place, TxId, Version};
 use super::version_tables::{Search, View};
 use super::walk::Walk;
 use crate::history::ErrorClass;
-use crate::sql::dialect::Family;
 use crate::sql::{Expr, InsertSource, Stmt};
+
+/// What assigns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assigned {
+    Update,
+    Join,
+    Upsert,
+}
 
 /// How a write reads.
 pub struct Reads<'s> {
@@ -31,8 +38,9 @@ impl Walk<'_> {
         how: Reads<'_>,
     ) -> Result<(View, Trouble), Stop> {
         let rules = self.conduct(tx).rules;
-        let view = self.view_of_write(tx, step, how).await?;
         let mut trouble = Trouble::default();
+        self.lock_tables(tx, step, Some(how.table), &mut trouble);
+        let view = self.view_of_write(tx, step, how).await?;
         if self.txs[tx].read_only {
             trouble.must(ErrorClass::ReadOnly, rules.write, "its transaction is read only");
         }
@@ -82,7 +90,7 @@ impl Walk<'_> {
             let snapshot = self.kept_snapshot(tx, step);
             return Ok(self.view(tx, snapshot));
         }
-        let semi = conduct.semi_consistent && how.update;
+        let semi = conduct.semi_consistent && how.update || conduct.looks_once;
         let consistent = conduct.consistent_reads_in_writes && how.may_read_consistently;
         let table = self.table(how.table, step)?;
         let mut current = Vec::new();
@@ -131,17 +139,22 @@ impl Walk<'_> {
     pub fn sets_in_order(
         &self,
         sets: &[(String, Expr)],
-        step: usize,
-        joined: bool,
+        (tx, step): (TxId, usize),
+        assigned: Assigned,
     ) -> Result<Vec<(String, Expr)>, Stop> {
-        if self.subject.reading.dialect.family != Family::Mysql {
+        let in_order = match self.conduct(tx).assigns {
+            Assigns::AtOnce => false,
+            Assigns::UpsertsInOrder => assigned == Assigned::Upsert,
+            Assigns::InOrder => true,
+        };
+        if !in_order {
             return Ok(sets.to_vec());
         }
         let mut done: Vec<(String, Expr)> = Vec::new();
         for (column, value) in sets {
             let mut value = value.clone();
             let replaced = replace_columns(&mut value, &done);
-            if replaced && joined {
+            if replaced && assigned == Assigned::Join {
                 let why = "the order of assignments in a join is not modelled";
                 return Err(Stop::not_modelled(step, why));
             }

@@ -107,6 +107,9 @@ pub enum Changed {
     /// row is not met; who has changed the same is, in the write or at the
     /// COMMIT.
     Merge,
+    /// Writes stay with their transaction and work on its snapshot: nobody
+    /// meets them before the COMMIT, which fails if another was faster.
+    FailsCommit,
 }
 
 /// What keeps writers apart.
@@ -128,6 +131,17 @@ pub enum Waits {
     Scans,
     /// Another who writes to the database, or reads from it.
     Database,
+}
+
+/// Which values the assignments of one statement see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assigns {
+    /// Those of the old row.
+    AtOnce,
+    /// Those of the old row in an UPDATE; in an upsert what was assigned before.
+    UpsertsInOrder,
+    /// What was assigned before, from left to right.
+    InOrder,
 }
 
 /// What a prediction follows for one transaction.
@@ -178,8 +192,14 @@ pub struct Conduct {
     /// A row is found by its primary key: a new one takes the record of a
     /// deleted one that had the same.
     pub clustered: bool,
+    pub assigns: Assigns,
+    /// A current read finds all its rows in one state of the database, and
+    /// looks once more if it has to lock one that was changed meanwhile.
+    pub looks_once: bool,
     /// An upsert acts on whichever key is taken, not on one that it names.
     pub upserts_on_any_key: bool,
+    /// Whole tables are locked by who reads or writes them.
+    pub table_locks: Option<&'static Rule>,
     /// IGNORE also mends NULLs and leaves out rows without a parent.
     pub ignore_forgives_all: bool,
     /// Texts are the same key in any case.
@@ -208,6 +228,11 @@ pub struct Conduct {
 }
 
 impl Conduct {
+    /// Whether writes stay with their transaction until its COMMIT.
+    pub fn buffers(&self) -> bool {
+        self.changed == Changed::FailsCommit
+    }
+
     /// A snapshot for the transaction, row locks, failure on rows that were
     /// changed since, and no particulars: an engine states what it has
     /// instead.
@@ -236,7 +261,10 @@ impl Conduct {
             counts_changed_rows: false,
             foreign_keys_by_row: false,
             clustered: false,
+            assigns: Assigns::AtOnce,
+            looks_once: false,
             upserts_on_any_key: false,
+            table_locks: None,
             ignore_forgives_all: false,
             folds_case: false,
             miscounts: false,
@@ -258,6 +286,7 @@ impl Conduct {
             counts_changed_rows: true,
             foreign_keys_by_row: true,
             clustered: true,
+            assigns: Assigns::InOrder,
             upserts_on_any_key: true,
             ignore_forgives_all: true,
             folds_case: true,
@@ -285,22 +314,24 @@ pub struct Used {
     pub serial: &'static Rule,
 }
 
-/// What a transaction of this engine does at this level; none without rules.
-pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Option<Conduct> {
+/// What a transaction of this engine does at this level, by how it was begun;
+/// not at all when it is a statement by itself. None without rules.
+pub fn conduct(on: &TargetInfo, level: Level, begun: Option<BeginForm>) -> Option<Conduct> {
     if let Some(follows) = &on.follows {
         let engine = follows.engine.clone();
         let followed = TargetInfo { engine, follows: None, ..on.clone() };
-        return conduct(&followed, level, form);
+        return conduct(&followed, level, begun);
     }
     if !on.version.is_empty() && !is_among(HOLD_FOR, &on.engine, &on.version) {
         return None;
     }
     let plain = on.engine.split('+').next().unwrap_or(&on.engine);
+    let form = begun.unwrap_or(BeginForm::Plain);
     match plain {
         "postgres" => Some(postgres::conduct(level)),
         "sqlite" => sqlite::conduct(&on.engine, level, form),
         "turso" if on.engine.ends_with("+mvcc") => Some(snapshot::turso()),
-        "tidb" => tidb::conduct(on, level, form),
+        "tidb" => Some(tidb::conduct(on, level, begun)),
         "turso" => sqlite::conduct("sqlite+wal", level, form)
             .map(|conduct| Conduct { savepoint_reads: true, ..conduct }),
         "dolt" => Some(dolt::conduct()),

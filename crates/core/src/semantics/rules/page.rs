@@ -33,11 +33,11 @@ static SECTIONS: [Section; 7] = [
     },
     Section {
         title: "SQLite",
-        about: "`sqlite` and `sqlite+wal`. SERIALIZABLE is the only level. Shared caches are not \
-                modelled.",
+        about: "`sqlite`, `sqlite+wal` and `sqlite+shared-cache`. SERIALIZABLE is the only level, \
+                but that a shared cache has READ UNCOMMITTED, too.",
         rules: sqlite::RULES,
-        engines: &["sqlite", "sqlite+wal"],
-        levels: &[Level::Serializable],
+        engines: &["sqlite", "sqlite+wal", "sqlite+shared-cache"],
+        levels: &[Level::ReadUncommitted, Level::Serializable],
         settings: &[],
     },
     Section {
@@ -58,7 +58,8 @@ static SECTIONS: [Section; 7] = [
     },
     Section {
         title: "TiDB",
-        about: "`tidb`.",
+        about: "`tidb` and `tidb+optimistic`: how a transaction was begun decides, and for a plain \
+                BEGIN the target.",
         rules: tidb::RULES,
         engines: &["tidb", "tidb+optimistic"],
         levels: &[Level::ReadCommitted, Level::RepeatableRead],
@@ -159,7 +160,7 @@ impl Section {
         });
         for on in targets {
             for (level, form) in self.levels.iter().flat_map(|l| BeginForm::ALL.map(|f| (*l, f))) {
-                let Some(conduct) = conduct(&on, level, form) else { continue };
+                let Some(conduct) = conduct(&on, level, Some(form)) else { continue };
                 let serial = (level == Level::Serializable).then_some(conduct.rules.serial);
                 let rules = conduct.rules.of_statements().into_iter();
                 for rule in rules.chain(conduct.may_abort).chain(conduct.unread).chain(serial) {
@@ -237,7 +238,7 @@ mod tests {
                 version: version.into(),
                 ..TargetInfo::default()
             };
-            conduct(&on, Level::Serializable, BeginForm::Plain).is_some()
+            conduct(&on, Level::Serializable, Some(BeginForm::Plain)).is_some()
         };
         assert!(has("postgres", "15.18") && has("sqlite+wal", "3.45.1") && has("mysql", "9.7.4"));
         assert!(!has("postgres", "9.0.1") && !has("cockroach", "24.1"));

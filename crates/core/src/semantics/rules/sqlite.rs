@@ -1,4 +1,5 @@
-//! SQLite: one writer, in all journal modes.
+//! SQLite: one writer, in all journal modes, and in a shared cache locks on
+//! tables.
 
 use super::{Conduct, Locks, Rule, SnapshotAt, Used, Waits, rule};
 use crate::Level;
@@ -10,9 +11,11 @@ const BUSY_SNAPSHOT: &str = "https://sqlite.org/rescode.html#busy_snapshot";
 const CONFLICT: &str = "https://sqlite.org/lang_conflict.html";
 const UPSERT: &str = "https://sqlite.org/lang_upsert.html";
 const FOREIGN: &str = "https://sqlite.org/foreignkeys.html";
+const SHARED_CACHE_PAGE: &str = "https://sqlite.org/sharedcache.html";
 const SAVEPOINT: &str = "https://sqlite.org/lang_savepoint.html";
 
-pub static RULES: &[&Rule] = &[&S1, &S2, &S3, &S4, &S6, &S7, &S8, &S9, &S10, &S11];
+pub static RULES: &[&Rule] =
+    &[&S1, &S2, &S3, &S4, &S6, &S7, &S8, &S9, &S10, &S11, &S12, &S13, &S14];
 
 pub static S1: Rule = rule(
     "S1",
@@ -80,6 +83,29 @@ pub static S10: Rule = rule(
 pub static S11: Rule =
     rule("S11", "rollback", TRANSACTION, "what is rolled back leaves nothing behind");
 
+pub static S12: Rule = rule(
+    "S12",
+    "one cache for all",
+    SHARED_CACHE_PAGE,
+    "in a shared cache a statement reads what is there now; the tables that it has read stay as \
+     they are until its transaction ends",
+)
+.telling(4);
+pub static S13: Rule = rule(
+    "S13",
+    "table locks",
+    SHARED_CACHE_PAGE,
+    "in a shared cache one transaction writes at a time, and a table has readers or a writer: \
+     whoever comes too late is told LOCKED",
+);
+pub static S14: Rule = rule(
+    "S14",
+    "uncommitted reads",
+    SHARED_CACHE_PAGE,
+    "with PRAGMA read_uncommitted a SELECT locks nothing, and sees what others have not committed",
+)
+.telling(1);
+
 const BASE: Used = Used {
     read: &S2,
     own_writes: &S9,
@@ -99,9 +125,15 @@ const BASE: Used = Used {
 static ROLLBACK_JOURNAL: Used = BASE;
 static WRITE_AHEAD_LOG: Used = Used { changed_row: &S3, deadlock: &S1, ..BASE };
 
-/// None for shared caches, whose table locks are not modelled.
+static SHARED_CACHE: Used = Used { read: &S12, held_row: &S13, deadlock: &S13, ..BASE };
+static DIRTY_SHARED_CACHE: Used = Used { read: &S14, ..SHARED_CACHE };
+
+/// READ UNCOMMITTED is there in shared caches only.
 pub fn conduct(engine: &str, level: Level, form: BeginForm) -> Option<Conduct> {
-    if engine.contains("shared-cache") || level != Level::Serializable {
+    if engine.ends_with("+shared-cache") {
+        return shared_cache(level);
+    }
+    if level != Level::Serializable {
         return None;
     }
     let at_begin = form == BeginForm::Immediate;
@@ -114,5 +146,21 @@ pub fn conduct(engine: &str, level: Level, form: BeginForm) -> Option<Conduct> {
         commit_ordered: !log,
         retries: true,
         ..Conduct::base(if log { &WRITE_AHEAD_LOG } else { &ROLLBACK_JOURNAL })
+    })
+}
+
+fn shared_cache(level: Level) -> Option<Conduct> {
+    let (snapshot, rules) = match level {
+        Level::ReadUncommitted => (SnapshotAt::Dirty, &DIRTY_SHARED_CACHE),
+        Level::Serializable => (SnapshotAt::Statement, &SHARED_CACHE),
+        _ => return None,
+    };
+    Some(Conduct {
+        snapshot,
+        locks: Locks::Database,
+        commit_ordered: true,
+        retries: true,
+        table_locks: Some(&S13),
+        ..Conduct::base(rules)
     })
 }

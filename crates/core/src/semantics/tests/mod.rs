@@ -2,6 +2,7 @@
 //! in memory evaluates what a prediction asks for. The rules are those of the
 //! engine that the history names.
 
+mod commits;
 mod merging;
 mod runs;
 mod serial;
