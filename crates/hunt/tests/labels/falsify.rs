@@ -1,7 +1,7 @@
 //! Runs that did not happen: a history with one thing in it changed.
 
 use isolde_core::Value;
-use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Event, History, What};
+use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Event, History, TxEnd, What};
 use isolde_core::sql::{self, Kind};
 use isolde_core::value::Row;
 
@@ -14,6 +14,8 @@ pub enum Change {
     OneLessChanged,
     /// What failed is told to have gone through.
     ErrorRemoved,
+    /// A COMMIT that failed is told to have committed.
+    CommitClaimed,
     /// What went through is told to have failed.
     ErrorAdded(ErrorClass),
     /// What waited is told to have gone on at once.
@@ -44,7 +46,7 @@ impl Falsified {
     pub fn may_show_elsewhere(&self, history: &History) -> bool {
         let error = self.step.and_then(|s| history.outcome(s).reply).and_then(What::error);
         let was_victim = error.is_some_and(|e| e.class == ErrorClass::Deadlock);
-        matches!(self.change, Change::ErrorAdded(_)) || was_victim
+        matches!(self.change, Change::ErrorAdded(_) | Change::CommitClaimed) || was_victim
     }
 }
 
@@ -84,6 +86,10 @@ pub fn falsified(history: &History) -> Vec<Falsified> {
             }
             What::Error(_) => {
                 let what = match sql::kind(&history.steps[step].sql) {
+                    Kind::Commit => {
+                        all.extend(committed(history, at));
+                        continue;
+                    }
                     Kind::Select => What::Rows { columns: Vec::new(), rows: Vec::new() },
                     Kind::Write => What::Affected { count: 1 },
                     _ => continue,
@@ -121,6 +127,21 @@ pub fn falsified(history: &History) -> Vec<Falsified> {
         }
     }
     all
+}
+
+/// A COMMIT that failed, as if it had gone through.
+fn committed(history: &History, at: usize) -> Option<Falsified> {
+    let mut other = history.clone();
+    let step = other.events[at].step;
+    let session = other.events[at].session.clone();
+    let rest = other.events[at..].iter_mut().filter(|e| e.session == session);
+    let how = rest.filter_map(|e| match &mut e.what {
+        What::Ended { how, .. } => Some(how),
+        _ => None,
+    });
+    *how.take(1).next()? = TxEnd::Committed;
+    other.events[at].what = What::Done;
+    Some(Falsified { step, change: Change::CommitClaimed, history: other })
 }
 
 fn other_rows(rows: &[Row], columns: usize) -> Vec<(Change, Vec<Row>)> {

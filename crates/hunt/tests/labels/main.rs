@@ -19,7 +19,7 @@ use bench::{Bench, Shown};
 use cases::{Labelled, Where};
 use falsify::falsified;
 use isolde_core::Level;
-use isolde_core::semantics::rules::{Rule, dolt, duckdb, innodb, postgres, sqlite};
+use isolde_core::semantics::rules::{Rule, dolt, duckdb, innodb, postgres, sqlite, tidb};
 use isolde_hunt::cause::Label;
 use matrix::Matrix;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,12 +28,23 @@ use std::sync::Arc;
 #[test]
 fn sqlite_with_a_rollback_journal() {
     // That a COMMIT waits for readers is taken as it comes.
-    prove("sqlite", cases::sqlite::CASES, sqlite::RULES, &["S3", "S4"]);
+    let lacks = [&["S3", "S4"], SHARED_CACHE].concat();
+    prove("sqlite", cases::sqlite::CASES, sqlite::RULES, &lacks);
 }
 
 #[test]
 fn sqlite_with_a_write_ahead_log() {
-    prove("sqlite+wal", cases::sqlite::CASES, sqlite::RULES, &["S4"]);
+    let lacks = [&["S4"], SHARED_CACHE].concat();
+    prove("sqlite+wal", cases::sqlite::CASES, sqlite::RULES, &lacks);
+}
+
+const SHARED_CACHE: &[&str] = &["S12", "S13", "S14"];
+
+#[test]
+fn sqlite_with_a_shared_cache() {
+    let rules = sqlite::RULES.iter().copied();
+    let rules: Vec<_> = rules.filter(|r| SHARED_CACHE.contains(&r.id)).collect();
+    prove("sqlite+shared-cache", cases::shared_cache::CASES, &rules, &[]);
 }
 
 /// It has a test of its own.
@@ -74,6 +85,11 @@ fn mysql_and_mariadb_that_were_fetched() {
 #[test]
 fn dolt_that_was_fetched() {
     prove("dolt", cases::dolt::CASES, dolt::RULES, &[]);
+}
+
+#[test]
+fn tidb_that_was_fetched() {
+    prove("tidb", cases::tidb::CASES, tidb::RULES, &[]);
 }
 
 #[test]

@@ -4,7 +4,9 @@ pub mod dolt;
 pub mod duckdb;
 pub mod innodb;
 pub mod postgres;
+pub mod shared_cache;
 pub mod sqlite;
+pub mod tidb;
 
 use crate::falsify::Change;
 
