@@ -29,13 +29,19 @@ impl Walk<'_> {
     pub fn waits(&mut self, session: &str, step: usize, named: &[String]) -> Result<(), Stop> {
         let Some(tx) = self.tx_of(session) else { return Ok(()) };
         let Some(conduct) = self.txs[tx].conduct.as_ref() else { return Ok(()) };
+        if conduct.waits == Waits::Never {
+            let why = "it waited, where nobody ever does".into();
+            return Err(Stop::Outside { step: Some(step), rule: conduct.rules.write, why });
+        }
         let rule = conduct.rules.held_row;
         if conduct.waits == Waits::Unknown || self.has_unknown_locks() {
             return Ok(());
         }
         let reasons = match conduct.waits {
             Waits::Database => self.users_of_database(tx, step),
-            Waits::Rows | Waits::Scans | Waits::Unknown => self.users_of_tables(tx, step),
+            Waits::Never | Waits::Rows | Waits::Scans | Waits::Unknown => {
+                self.users_of_tables(tx, step)
+            }
         };
         let outside = |why: String| Err(Stop::Outside { step: Some(step), rule, why });
         if reasons.is_empty() {

@@ -24,7 +24,9 @@ pub fn why(run: &Run, labelled: &Labelled, falsified: &Falsified) -> Option<&'st
         {
             Some("somebody else is open, and may hold what it wants")
         }
-        ("postgres" | "mysql" | "mariadb" | "sqlite", Change::WaitAdded) => None,
+        ("postgres" | "mysql" | "mariadb" | "sqlite" | "duckdb" | "dolt", Change::WaitAdded) => {
+            None
+        }
         (_, Change::WaitAdded) => Some("why a statement waits is not known there"),
         ("postgres", Change::ErrorAdded(ErrorClass::Serialization))
             if level == Some(Level::Serializable) =>

@@ -1,6 +1,6 @@
 //! Dolt: transactions by themselves, merged when they commit. Nobody waits.
 
-use super::{Changed, Conduct, Rule, SnapshotAt, Used, rule};
+use super::{Changed, Conduct, Rule, SnapshotAt, Used, Waits, rule};
 
 const TRANSACTIONS: &str = "https://docs.dolthub.com/concepts/dolt/sql/transaction";
 const MERGE: &str = "https://docs.dolthub.com/concepts/dolt/merge";
@@ -99,6 +99,7 @@ pub fn conduct() -> Conduct {
     Conduct {
         snapshot: SnapshotAt::Begin,
         changed: Changed::Merge,
+        waits: Waits::Never,
         miscounts: true,
         merges_at_commit: true,
         ignores_level: true,

@@ -1,6 +1,6 @@
 //! DuckDB: snapshots, and writers that meet column by column. Nobody waits.
 
-use super::{Changed, Conduct, Rule, Used, rule};
+use super::{Changed, Conduct, Rule, Used, Waits, rule};
 
 const CONCURRENCY: &str = "https://duckdb.org/docs/stable/connect/concurrency";
 const TRANSACTIONS: &str = "https://duckdb.org/docs/stable/sql/statements/transactions";
@@ -101,6 +101,7 @@ static USED: Used = Used {
 pub fn conduct() -> Conduct {
     Conduct {
         changed: Changed::Merge,
+        waits: Waits::Never,
         poisons: true,
         moves_indexed: true,
         checks_indexes: true,

@@ -124,6 +124,8 @@ pub enum Locks {
 /// What makes a statement wait, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
+    /// Nobody ever waits.
+    Never,
     Unknown,
     /// Rows that another has written or locked.
     Rows,
