@@ -19,6 +19,9 @@ pub fn why(run: &Run, labelled: &Labelled, falsified: &Falsified) -> Option<&'st
         return Some(why);
     }
     match (engine, falsified.change) {
+        (_, Change::WaitAdded) if on.engine.ends_with("+shared-cache") => {
+            Some("why a statement waits is not known there")
+        }
         ("postgres" | "mysql" | "mariadb" | "sqlite", Change::WaitAdded)
             if falsified.step.is_some_and(|step| others_are_open(&run.history, step)) =>
         {
