@@ -316,6 +316,14 @@ impl Walk<'_> {
                 let rule = self.conduct(tx).rules.changed_row;
                 trouble.must(ErrorClass::Serialization, rule, why);
             }
+            // One that is gone since was in the way as long as that was open.
+            let gone = |p: Place| {
+                self.visible(p, tx, snapshot).is_some_and(refers)
+                    && !self.newest(p, tx).is_some_and(refers)
+            };
+            if self.store.places(child).any(gone) {
+                trouble.may(ErrorClass::Serialization, self.conduct(tx).rules.changed_row);
+            }
         }
         found
     }

@@ -280,7 +280,9 @@ impl Walk<'_> {
 
     /// Who keeps a snapshot cannot act on a row that is not in it.
     fn sees_conflict(&mut self, tx: TxId, step: usize, place: Place, trouble: &mut Trouble) {
-        if self.conduct(tx).changed != Changed::Abort {
+        let conduct = self.conduct(tx);
+        // With one writer it is the whole database that may not have changed.
+        if conduct.changed != Changed::Abort || conduct.locks == Locks::Database {
             return;
         }
         let snapshot = self.kept_snapshot(tx, step);

@@ -115,13 +115,13 @@ impl Walk<'_> {
                 places.iter().filter(|_| waits).find_map(|p| self.holder(*p, tx, strength));
             if let Some(holder) = holder {
                 match locking.patience {
+                    // A shared lock may be on an index alone, which nobody holds.
+                    _ if is_current && strength != Strength::Update => {}
                     LockPatience::SkipLocked => continue,
                     LockPatience::NoWait => {
                         let why = format!("{} holds a row", self.txs[holder].session);
                         trouble.must(ErrorClass::LockTimeout, rules.held_row, why);
                     }
-                    LockPatience::Wait | LockPatience::Seconds(_)
-                        if is_current && strength != Strength::Update => {}
                     LockPatience::Wait | LockPatience::Seconds(_) => {
                         let why = format!("{} holds a row that it locks", self.txs[holder].session);
                         trouble.held(rules.held_row, why);
@@ -147,6 +147,7 @@ impl Walk<'_> {
                 continue;
             } else {
                 self.use_rule(step, rules.changed_row);
+                places.iter().for_each(|p| self.moved_apart(*p, tx, &mut trouble));
                 let Some(newest) = newest.into_iter().collect::<Option<Vec<VersionId>>>() else {
                     continue;
                 };

@@ -132,7 +132,8 @@ impl Walk<'_> {
     /// The tables whose rows a statement may lock.
     fn may_lock(&self, tx: TxId, step: usize) -> BTreeSet<usize> {
         let Some(statement) = self.operation(step) else { return BTreeSet::new() };
-        let reads_lock = self.conduct(tx).reads_lock && !self.txs[tx].autocommit;
+        let reads_lock = self.conduct(tx).reads_lock
+            && (!self.txs[tx].autocommit || self.autocommit_is_off(step));
         let plain = matches!(statement, Stmt::Select(select) if select.locking.is_none());
         if plain && !reads_lock {
             return BTreeSet::new();
@@ -156,6 +157,16 @@ impl Walk<'_> {
             }
             tables.extend(more);
         }
+    }
+
+    /// Whether its session has switched autocommit off. A statement that then
+    /// begins a transaction and fails with it leaves none that is recorded.
+    fn autocommit_is_off(&self, step: usize) -> bool {
+        let session = &self.subject.history.steps[step].session;
+        (0..step).any(|before| {
+            self.subject.history.steps[before].session == *session
+                && matches!(self.subject.reading.operations[before], Operation::AutocommitOff)
+        })
     }
 
     /// Who reads keeps others from committing, where they would write into

@@ -100,6 +100,8 @@ impl Walk<'_> {
                         .fits_again(step, (table, search), (fresh.source, newest), &view)
                         .await?
                     {
+                        // It was locked for the second test, and stays so.
+                        self.lock(place, tx, Strength::NoKeyUpdate);
                         continue;
                     }
                     let narrow = Walk::narrowed(&view, table, vec![newest]);
@@ -202,6 +204,7 @@ impl Walk<'_> {
                     }
                     self.moved_apart(place, tx, &mut trouble);
                     if !self.fits_again(step, (table, search), (id, newest), &view).await? {
+                        self.lock(place, tx, Strength::Update);
                         continue;
                     }
                 }
@@ -264,7 +267,7 @@ impl Walk<'_> {
     }
 
     /// A row that went to another partition cannot be followed there.
-    fn moved_apart(&self, place: Place, tx: TxId, trouble: &mut Trouble) {
+    pub fn moved_apart(&self, place: Place, tx: TxId, trouble: &mut Trouble) {
         if self.subject.reading.schema.tables[place.table].partitioned_by.is_some() {
             trouble.may(ErrorClass::Serialization, self.conduct(tx).rules.changed_row);
         }

@@ -10,6 +10,18 @@ const SER: Labelled = Labelled { level: "serializable", ..PG };
 
 pub const CASES: &[Labelled] = &[
     Labelled {
+        name: "a row that no longer fits stays locked by whoever tested it again",
+        shows: &[("P3", Step("s1.2")), ("P12", Step("s1.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s2> update t set v = 11 where id = 1;
+            s1> update t set v = 99 where v = 10;
+            s2> commit;
+            s3> select id from t for update skip locked;
+            s1> commit;",
+        ..PG
+    },
+    Labelled {
         name: "each statement has a snapshot of its own",
         shows: &[("P1", Step("s2.2")), ("P1", Step("s2.3"))],
         steps: "s1> begin;
