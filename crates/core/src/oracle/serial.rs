@@ -7,9 +7,9 @@
 //! orders, too.
 
 use super::{Concurrent, Executed};
+use crate::Case;
 use crate::case::Step;
 use crate::sql::Kind;
-use crate::{Case, Level};
 
 /// A serial run to make: a case, and which step of the concurrent one each of
 /// its steps is.
@@ -107,14 +107,15 @@ fn replay(
     case.expectations.clear();
     case.steps = origin.iter().map(|i| change(run.case.steps[*i].clone())).collect();
     if name == Serial::Statements {
-        let levels: Vec<(String, Level)> = run
-            .case
-            .session_levels
-            .iter()
-            .map(|(_, level)| (format!("autocommit_{}", level.short()), *level))
-            .collect();
-        case.session_levels = levels;
+        for (session, level) in &mut case.session_levels {
+            *session = format!("autocommit_{}", level.short());
+        }
+        case.session_levels.sort();
+        case.session_levels.dedup();
     }
+    // Of some sessions nothing is left: a case names none without a step.
+    let steps = &case.steps;
+    case.session_levels.retain(|(session, _)| steps.iter().any(|s| s.session == *session));
     Replay { name, case, origin }
 }
 

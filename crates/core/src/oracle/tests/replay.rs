@@ -161,3 +161,22 @@ fn execute_by_itself_is_replayed_after_its_prepare() {
         ["s2> delete from t", "s1> prepare p from 'delete from t'", "s1> execute p"]
     );
 }
+
+#[test]
+fn every_replay_is_a_case_that_can_be_written_down() {
+    // Of s1 nothing is replayed, s2 and s3 are at one level.
+    let case = case_of(
+        "level s1: serializable\nlevel s2: repeatable read\nlevel s3: repeatable read\n\
+         s1> begin;\ns2> delete from t;\ns3> delete from t;\ns1> select v from t;\ns1> rollback;\n",
+    );
+    let history = history_of(&case, &[], answered);
+    let run = Concurrent::new(&case, &history, false);
+    for replay in [
+        serial_transactions(&run, &run.committed(), false),
+        serial_statements(&run, &run.committed()).expect("only plain statements"),
+    ] {
+        let text = crate::case::format(&replay.case);
+        let read = crate::case::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(read.steps.len(), 2, "{text}");
+    }
+}
