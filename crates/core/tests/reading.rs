@@ -165,6 +165,6 @@ fn most_of_the_library_is_read() {
             }
         }
     }
-    at_least("steps", read_steps, steps, 868);
-    at_least("tables", read_tables, tables, 780);
+    at_least("steps", read_steps, steps, 879);
+    at_least("tables", read_tables, tables, 808);
 }
