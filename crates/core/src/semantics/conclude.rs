@@ -8,6 +8,7 @@ use super::walk::Walk;
 use super::{Operation, Stop};
 use crate::generate::BeginForm;
 use crate::history::{DbError, ErrorClass, What};
+use crate::sql::Stmt;
 use crate::transcript::reply_text;
 use crate::value::{Row, rows_without, same_multiset};
 
@@ -99,7 +100,8 @@ impl Walk<'_> {
         trouble.lets_through(step)?;
         let (rule, difference) = match (&expected, reply) {
             (Expected::Rows(rows), What::Rows { rows: seen, .. }) => {
-                (rules.read, (!same_multiset(rows, seen)).then(|| compared(seen, rows)))
+                let differs = !same_multiset(rows, seen);
+                (self.rule_of(tx, step), differs.then(|| compared(seen, rows)))
             }
             (Expected::Count(count), What::Affected { count: seen }) => {
                 let text = || format!("it changed {}; the rules say {count}", rows_in_words(*seen));
@@ -158,12 +160,24 @@ impl Walk<'_> {
                     "it failed with {} ({}), and no rule lets it fail here",
                     error.code, error.message
                 );
-                Err(Stop::Outside { step: Some(step), rule: rules.write, why })
+                Err(Stop::Outside { step: Some(step), rule: self.rule_of(tx, step), why })
             }
             (None, _) => {
                 let why = format!("an error of its own: {}", error.code);
                 Err(Stop::NotModelled { step, why })
             }
+        }
+    }
+
+    /// The rule by which a statement finds its rows: plain reads have one, and
+    /// writes and locking reads another.
+    fn rule_of(&self, tx: TxId, step: usize) -> &'static Rule {
+        let rules = self.conduct(tx).rules;
+        match self.operation(step) {
+            Some(Stmt::Select(select)) if select.locking.is_none() => rules.read,
+            // A locking read that does not lock is a plain one.
+            _ if self.used[step].contains(&rules.read) => rules.read,
+            _ => rules.write,
         }
     }
 

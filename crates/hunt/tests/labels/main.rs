@@ -17,7 +17,7 @@ mod support;
 
 use bench::{Bench, Shown};
 use cases::{Labelled, Where};
-use falsify::falsified;
+use falsify::{Change, falsified};
 use isolde_core::Level;
 use isolde_core::semantics::rules::{Rule, dolt, duckdb, innodb, postgres, sqlite, tidb};
 use isolde_hunt::cause::Label;
@@ -172,6 +172,16 @@ fn prove(target: &str, cases: &[Labelled], rules: &[&'static Rule], lacks: &[&st
                         };
                         (here && *change == false_run.change).then_some(*rule)
                     }));
+                    if let (true, Some(step), Some(rule)) = (at_its_place, step, rule.as_deref()) {
+                        // Whatever keeps a statement waiting may be named for a
+                        // wait; all else breaks a rule that explained it.
+                        let waits =
+                            matches!(false_run.change, Change::WaitAdded | Change::WaitRemoved);
+                        if !waits && !used[step].contains(&rule) {
+                            let used = &used[step];
+                            wrong.push(format!("{}: {rule} was named, not of {used:?}", what()));
+                        }
+                    }
                     if let (true, Some(step)) = (at_its_place, step) {
                         noticed.extend(used[step].iter().filter_map(|r| known(rules, r)));
                     }
