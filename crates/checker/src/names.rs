@@ -1,0 +1,91 @@
+//! Dense numbers for names, and back. Most histories name their items by small
+//! numbers, for which a table is a lot faster than hashing.
+
+use std::collections::HashMap;
+
+/// Names below this are looked up in a table.
+const SMALL: u64 = 1 << 22;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Names {
+    by_number: Vec<u32>,
+    by_large_number: HashMap<u64, u32>,
+    by_text: HashMap<String, u32>,
+    names: Vec<Name>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Name {
+    Number(u64),
+    Text(String),
+    /// Counted, nothing more: it is called by its own number.
+    None,
+}
+
+impl Names {
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    fn push(&mut self, name: Name) -> u32 {
+        let id = u32::try_from(self.names.len()).expect("fewer than 2^32 names");
+        self.names.push(name);
+        id
+    }
+
+    pub(crate) fn number(&mut self, number: u64) -> u32 {
+        if number < SMALL {
+            let place = number as usize;
+            if place >= self.by_number.len() {
+                self.by_number.resize((place + 1).next_power_of_two(), 0);
+            }
+            // One more than the id, so that 0 means that it is new.
+            if self.by_number[place] == 0 {
+                self.by_number[place] = self.push(Name::Number(number)) + 1;
+            }
+            return self.by_number[place] - 1;
+        }
+        if let Some(id) = self.by_large_number.get(&number) {
+            return *id;
+        }
+        let id = self.push(Name::Number(number));
+        self.by_large_number.insert(number, id);
+        id
+    }
+
+    pub(crate) fn text(&mut self, text: &str) -> u32 {
+        if let Some(id) = self.by_text.get(text) {
+            return *id;
+        }
+        let id = self.push(Name::Text(text.into()));
+        self.by_text.insert(text.into(), id);
+        id
+    }
+
+    /// One more that is called by its number.
+    pub(crate) fn anonymous(&mut self) -> u32 {
+        self.push(Name::None)
+    }
+
+    /// The name for people; a number gets the prefix, so that it reads as a name.
+    pub(crate) fn name(&self, id: u32, prefix: &str) -> String {
+        match self.names.get(id as usize) {
+            Some(Name::Text(text)) => text.clone(),
+            Some(Name::Number(number)) => format!("{prefix}{number}"),
+            Some(Name::None) | None => format!("{prefix}{}", id + 1),
+        }
+    }
+
+    /// The text that a number stands for, where it stands for one.
+    pub(crate) fn known(&self, word: u64) -> Option<String> {
+        let id = word.checked_sub(FIRST_TEXT_VALUE)?;
+        match self.names.get(usize::try_from(id).ok()?) {
+            Some(Name::Text(text)) => Some(text.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// Values that are texts have numbers from here on: no number that a client
+/// counts up reaches it.
+pub(crate) const FIRST_TEXT_VALUE: u64 = 1 << 62;

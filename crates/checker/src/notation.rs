@@ -1,0 +1,136 @@
+//! The notation of tests and documents: a transaction a line, or several with
+//! `|` between them.
+//!
+//! ```text
+//! T1: w(x,1) r(y,nil)              committed, in a session of its own
+//! s1/T2: a(l,3) r(l,[1 2])         in session s1, after its earlier ones
+//! T3 aborted: w(x,2)               or `unknown`
+//! T4 @10-20: r(x,1)                began at 10, ended at 20
+//! T5: u(x,1) p(P: x=1 y=2)         a locking read; a predicate read and what it found
+//! x: 1 < 2                         the order of the versions of x
+//! P: x=1 y=2 y=3                   the versions that satisfy P
+//! ```
+
+use crate::builder::Builder;
+use crate::history::{History, Status, Value, Version};
+use std::str::FromStr;
+
+/// A line that is no notation, and what is wrong with it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{line}`: {problem}")]
+pub struct NotationError {
+    pub line: String,
+    pub problem: String,
+}
+
+impl FromStr for History {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<History, NotationError> {
+        let mut builder = Builder::new();
+        for line in text.split(['|', '\n']).map(str::trim).filter(|line| !line.is_empty()) {
+            read_line(&mut builder, line)
+                .map_err(|problem| NotationError { line: line.into(), problem })?;
+        }
+        Ok(builder.finish())
+    }
+}
+
+fn read_line(builder: &mut Builder, line: &str) -> Result<(), String> {
+    let (head, body) = line.split_once(':').ok_or("a line needs a name and a colon")?;
+    let (head, body) = (head.trim(), body.trim());
+    if body.contains('<') {
+        let item = builder.item(head);
+        let values: Vec<Value> =
+            body.split('<').map(|value| read_value(value.trim())).collect::<Result<_, _>>()?;
+        builder.version_order(item, &values);
+        return Ok(());
+    }
+    if !body.contains('(') && body.contains('=') {
+        for version in read_versions(builder, body)? {
+            builder.satisfies(head, version);
+        }
+        return Ok(());
+    }
+    read_transaction(builder, head, body)
+}
+
+fn read_transaction(builder: &mut Builder, head: &str, body: &str) -> Result<(), String> {
+    let mut words = head.split_whitespace();
+    let name = words.next().ok_or("a transaction needs a name")?;
+    let (session, name) = match name.split_once('/') {
+        Some((session, name)) => (builder.session(session), name),
+        None => (builder.new_session(), name),
+    };
+    builder.begin(session);
+    builder.call(name);
+    let mut status = Status::Committed;
+    for word in words {
+        match word {
+            "aborted" => status = Status::Aborted,
+            "unknown" => status = Status::Unknown,
+            "committed" => {}
+            _ => {
+                let times = word.strip_prefix('@').and_then(|times| times.split_once('-'));
+                let (begin, end) = times.ok_or_else(|| {
+                    format!("`{word}` is none of aborted, unknown, committed, @BEGIN-END")
+                })?;
+                let time = |text: &str| text.parse().map_err(|_| format!("`{text}` is no time"));
+                builder.times(time(begin)?, time(end)?);
+            }
+        }
+    }
+    let mut rest = body;
+    while !rest.is_empty() {
+        let (kind, after) = rest.split_once('(').ok_or("an operation needs a parenthesis")?;
+        let (inside, after) = after.split_once(')').ok_or("a parenthesis is not closed")?;
+        read_operation(builder, kind.trim(), inside.trim())?;
+        rest = after.trim();
+    }
+    builder.end(status);
+    Ok(())
+}
+
+fn read_operation(builder: &mut Builder, kind: &str, inside: &str) -> Result<(), String> {
+    if kind == "p" {
+        let (predicate, found) = inside.split_once(':').ok_or("a predicate read needs a colon")?;
+        let found = read_versions(builder, found)?;
+        builder.predicate_read(predicate.trim(), &found);
+        return Ok(());
+    }
+    let (item, value) = inside.split_once(',').ok_or("an operation needs an item and a value")?;
+    let (item, value) = (builder.item(item.trim()), value.trim());
+    match kind {
+        "w" => builder.write(item, read_value(value)?),
+        "a" => builder.append(item, read_value(value)?),
+        "u" => builder.locking_read(item, read_value(value)?),
+        "r" => match value.strip_prefix('[') {
+            Some(list) => {
+                let list = list.strip_suffix(']').ok_or("a bracket is not closed")?;
+                let elements: Vec<Value> =
+                    list.split_whitespace().map(read_value).collect::<Result<_, _>>()?;
+                builder.read_list(item, &elements);
+            }
+            None => builder.read(item, read_value(value)?),
+        },
+        _ => return Err(format!("`{kind}` is none of r, w, a, u, p")),
+    }
+    Ok(())
+}
+
+fn read_versions(builder: &mut Builder, text: &str) -> Result<Vec<Version>, String> {
+    text.split_whitespace()
+        .map(|version| {
+            let (item, value) =
+                version.split_once('=').ok_or_else(|| format!("`{version}` is no version"))?;
+            Ok((builder.item(item), read_value(value)?))
+        })
+        .collect()
+}
+
+fn read_value(text: &str) -> Result<Value, String> {
+    if text == "nil" {
+        return Ok(Value::INITIAL);
+    }
+    text.parse().map(Value).map_err(|_| format!("`{text}` is neither a number nor nil"))
+}
