@@ -1,6 +1,52 @@
 //! Whether some order of versions makes a history serializable, or snapshot
 //! isolated, where the order is not known or not wholly known.
 
+mod dag;
+mod exact;
+mod layout;
 mod problem;
+mod proof;
+mod search;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod versions;
 
-pub use problem::{Because, Decision, Goal, INITIAL, Keep, Order, Problem, Rows, Step};
+pub use problem::{Because, Budget, Decision, Goal, INITIAL, Keep, Order, Problem, Rows, Step};
+
+use exact::Outcome;
+use versions::Versions;
+
+/// More pairs of unordered versions than this are not written down.
+const MOST_PAIRS: usize = 2_000_000;
+
+/// Decides, or says how much stayed open when the budget had run out.
+pub fn decide(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Decision {
+    let versions = Versions::new(problem);
+    match exact::decide(problem, &versions, goal, keep, budget, MOST_PAIRS) {
+        Outcome::Holds(nodes) => holds(problem, goal, keep, &nodes),
+        Outcome::Violated(cycle) => Decision::Violated { cycle },
+        Outcome::Unknown { open_pairs, transactions } => {
+            Decision::Unknown { open_pairs, transactions }
+        }
+    }
+}
+
+/// The answer yes, if its order stands.
+fn holds(problem: &Problem, goal: Goal, keep: Keep, nodes: &[u32]) -> Decision {
+    let stands = verify::stands(problem, keep, &verify::witness(goal, nodes));
+    debug_assert!(stands, "an order was found that is none");
+    let transactions = problem.session_of.len();
+    if !stands {
+        return Decision::Unknown { open_pairs: 0, transactions };
+    }
+    let mut commit_order = vec![0; transactions];
+    let commits = nodes.iter().filter_map(|node| match goal {
+        Goal::Serializable => Some(*node),
+        Goal::SnapshotIsolation => (node % 2 == 1).then_some(node / 2),
+    });
+    for (place, txn) in commits.enumerate() {
+        commit_order[txn as usize] = place as u32;
+    }
+    Decision::Holds { commit_order }
+}

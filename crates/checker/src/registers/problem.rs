@@ -88,13 +88,24 @@ pub enum Order {
     Before { item: u32, writer: u32 },
 }
 
-/// Why an order of versions is certain that no read and no list shows.
+/// Why an order is certain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Because {
-    /// It is in the history.
+    /// It is in the history. For versions: the later one was made by who had read the
+    /// earlier one, or the earlier one belongs to the known beginning and the later one
+    /// does not, or comes later in it.
     Observed,
-    /// The opposite would close a cycle with these steps.
+    /// The opposite order of the two versions would close a cycle with these steps, which
+    /// are a path or already a cycle. Versions that were each made by who had read the one
+    /// before stay together, so the opposite puts the whole of one such run before the
+    /// other.
     Opposite(Vec<Step>),
+    /// This is the opposite that a step around this one refutes. Only inside of
+    /// [`Because::Opposite`].
+    Assumed,
+    /// No order of versions was found to work without it, in a search that is too long
+    /// to tell.
+    Search,
 }
 
 /// An edge of a cycle that shows a violation.
@@ -115,4 +126,28 @@ pub enum Decision {
     /// The budget ran out: so many pairs of versions were still unordered, in
     /// so many transactions.
     Unknown { open_pairs: usize, transactions: usize },
+}
+
+/// How much may be done before the answer is [`Decision::Unknown`]. It counts work and not
+/// time, so that the same history always gets the same answer.
+#[derive(Clone, Copy)]
+pub struct Budget<'a> {
+    /// Dead ends in the search for an order.
+    pub conflicts: u64,
+    /// Transactions that are placed, taken back, or looked at in a dead end.
+    pub steps: u64,
+    /// Asked now and then; true ends the work.
+    pub stop: Option<&'a dyn Fn() -> bool>,
+}
+
+impl Default for Budget<'_> {
+    fn default() -> Self {
+        Budget { conflicts: 200_000, steps: 2_000_000_000, stop: None }
+    }
+}
+
+impl Budget<'_> {
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop())
+    }
 }

@@ -1,0 +1,205 @@
+//! Histories of a few transactions that meet often: played, played and then
+//! spoilt, or made up.
+
+use super::super::problem::{INITIAL, Problem, Rows};
+
+/// Splitmix64: the same numbers everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    pub fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+}
+
+/// What a transaction does, before it is put into a problem.
+#[derive(Clone, Default, Debug)]
+pub struct Sketch {
+    pub session: u32,
+    pub reads: Vec<(u32, u32)>,
+    pub writes: Vec<u32>,
+    pub times: [u64; 2],
+}
+
+/// A problem of transactions that are named by their place; versions in commit order.
+pub fn assemble(sketches: &[Sketch], orders: &[Vec<u32>], known: &[usize]) -> Problem {
+    let mut problem = Problem { items: orders.len() as u32, ..Problem::default() };
+    for sketch in sketches {
+        problem.session_of.push(sketch.session);
+        problem.sessions = problem.sessions.max(sketch.session + 1);
+        let mut reads = sketch.reads.clone();
+        reads.sort_unstable();
+        reads.dedup();
+        problem.reads.all.extend(reads);
+        problem.reads.end_row();
+        let mut writes = sketch.writes.clone();
+        writes.sort_unstable();
+        writes.dedup();
+        problem.writes.all.extend(writes);
+        problem.writes.end_row();
+        problem.times.push(sketch.times);
+    }
+    let mut rows = Rows::default();
+    for (order, known) in orders.iter().zip(known) {
+        rows.all.extend(&order[..*known]);
+        rows.end_row();
+    }
+    problem.known_order = rows;
+    problem
+}
+
+pub fn small(random: &mut Random) -> Problem {
+    let txns = 2 + random.below(5);
+    let items = 1 + random.below(3);
+    let sessions = 1 + random.below(4);
+    let played = random.chance(75);
+    let (mut sketches, mut orders) = if played {
+        let serial = random.chance(50);
+        play(random, txns, items, sessions, serial)
+    } else {
+        make_up(random, txns, items, sessions)
+    };
+    if random.chance(50) {
+        spoil(random, &mut sketches, &mut orders);
+    }
+    let known: Vec<usize> = orders
+        .iter()
+        .map(|order| if random.chance(25) { random.below(order.len() + 1) } else { 0 })
+        .collect();
+    assemble(&sketches, &orders, &known)
+}
+
+fn operations(random: &mut Random, items: usize) -> (Vec<u32>, Vec<u32>) {
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for _ in 0..1 + random.below(4) {
+        let item = random.below(items) as u32;
+        let list = if random.chance(50) { &mut reads } else { &mut writes };
+        if !list.contains(&item) {
+            list.push(item);
+        }
+    }
+    (reads, writes)
+}
+
+/// Runs transactions, a snapshot each and the first to commit wins; one after the other
+/// if `serial`. Those that lose are not in the history.
+fn play(
+    random: &mut Random,
+    txns: usize,
+    items: usize,
+    sessions: usize,
+    serial: bool,
+) -> (Vec<Sketch>, Vec<Vec<u32>>) {
+    let mut done: Vec<Sketch> = Vec::new();
+    let mut orders = vec![Vec::<u32>::new(); items];
+    let mut running: Vec<Option<(Sketch, Vec<usize>)>> = vec![None; sessions];
+    let mut clock = 0;
+    for _ in 0..10 * txns {
+        clock += 1;
+        let session = random.below(sessions);
+        if serial && running.iter().enumerate().any(|(other, r)| other != session && r.is_some()) {
+            continue;
+        }
+        match running[session].take() {
+            None if done.len() + running.iter().flatten().count() < txns => {
+                let (reads, writes) = operations(random, items);
+                let latest = |item: &u32| orders[*item as usize].last().copied();
+                let reads: Vec<(u32, u32)> =
+                    reads.iter().map(|item| (*item, latest(item).unwrap_or(INITIAL))).collect();
+                let seen = orders.iter().map(Vec::len).collect();
+                let times = [clock - random.below(2) as u64, 0];
+                let sketch = Sketch { session: session as u32, reads, writes, times };
+                running[session] = Some((sketch, seen));
+            }
+            Some((mut sketch, seen)) => {
+                let loses = |item: &u32| orders[*item as usize].len() != seen[*item as usize];
+                if sketch.writes.iter().any(loses) {
+                    continue;
+                }
+                sketch.times[1] = clock + random.below(3) as u64;
+                for item in &sketch.writes {
+                    orders[*item as usize].push(done.len() as u32);
+                }
+                done.push(sketch);
+            }
+            None => {}
+        }
+    }
+    (done, orders)
+}
+
+/// Reads that saw anything that anybody wrote.
+fn make_up(
+    random: &mut Random,
+    txns: usize,
+    items: usize,
+    sessions: usize,
+) -> (Vec<Sketch>, Vec<Vec<u32>>) {
+    let mut orders = vec![Vec::new(); items];
+    let mut wanted = Vec::new();
+    let mut sketches: Vec<Sketch> = (0..txns as u32)
+        .map(|txn| {
+            let (reads, writes) = operations(random, items);
+            for item in &writes {
+                let order: &mut Vec<u32> = &mut orders[*item as usize];
+                let place = random.below(order.len() + 1);
+                order.insert(place, txn);
+            }
+            wanted.push(reads);
+            let begin = random.below(12) as u64;
+            let times = [begin, begin + random.below(6) as u64];
+            Sketch { session: random.below(sessions) as u32, reads: Vec::new(), writes, times }
+        })
+        .collect();
+    for txn in 0..txns {
+        for &item in &wanted[txn] {
+            let order = &orders[item as usize];
+            let writer = order.get(random.below(order.len() + 1)).copied().unwrap_or(INITIAL);
+            if writer != txn as u32 {
+                sketches[txn].reads.push((item, writer));
+            }
+        }
+    }
+    (sketches, orders)
+}
+
+/// Changes a read, a version order, or a session.
+fn spoil(random: &mut Random, sketches: &mut [Sketch], orders: &mut [Vec<u32>]) {
+    if sketches.is_empty() {
+        return;
+    }
+    let txn = random.below(sketches.len());
+    match random.below(4) {
+        0 => {
+            let order = &mut orders[random.below(orders.len())];
+            if order.len() > 1 {
+                let place = random.below(order.len() - 1);
+                order.swap(place, place + 1);
+            }
+        }
+        1 => sketches[txn].session = random.below(4) as u32,
+        _ => {
+            let item = random.below(orders.len());
+            let order = &orders[item];
+            let writer = order.get(random.below(order.len() + 1)).copied().unwrap_or(INITIAL);
+            if writer != txn as u32 {
+                if random.chance(90) {
+                    sketches[txn].reads.retain(|(other, _)| *other != item as u32);
+                }
+                sketches[txn].reads.push((item as u32, writer));
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Versions by number, who read them, and which of them must stand next to each
+//! other.
+//!
+//! Who read an item and overwrites it makes the very next version, under both
+//! goals: anybody between would have to come both after the reader and before it.
+//! Such runs of versions move as one, which leaves far fewer pairs to order.
+
+use super::problem::{INITIAL, Problem, Rows};
+
+/// No version, no transaction.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A version is the place of its write in `problem.writes.all`; what an item holds in the
+/// beginning comes after all of these.
+pub(super) struct Versions {
+    /// The writer of each version, [`INITIAL`] for the first ones.
+    pub writer: Vec<u32>,
+    /// The written versions of each item, in no particular order.
+    pub of_item: Rows<u32>,
+    /// The version that each element of `problem.reads.all` saw.
+    pub read: Vec<u32>,
+    /// Who read each version.
+    pub readers: Rows<u32>,
+    /// The version that must follow immediately, or [`NONE`].
+    pub next: Vec<u32>,
+    /// The version that must stand immediately before, or [`NONE`].
+    pub previous: Vec<u32>,
+    written: u32,
+}
+
+impl Versions {
+    pub fn new(problem: &Problem) -> Versions {
+        let written = problem.writes.all.len();
+        let all = written + problem.items as usize;
+        let txns = problem.session_of.len() as u32;
+        let mut writer = vec![INITIAL; all];
+        for txn in 0..txns {
+            let [from, to] = row_bounds(&problem.writes, txn);
+            writer[from..to].fill(txn);
+        }
+        let of_item = group(problem.items as usize, &problem.writes.all, |slot| slot);
+        let mut read = Vec::with_capacity(problem.reads.all.len());
+        for &(item, from) in &problem.reads.all {
+            read.push(version(problem, item, from));
+        }
+        let reader = readers_in_order(problem);
+        let readers = group(all, &read, |place| reader[place as usize]);
+        let mut versions = Versions {
+            writer,
+            of_item,
+            read,
+            readers,
+            next: vec![NONE; all],
+            previous: vec![NONE; all],
+            written: written as u32,
+        };
+        versions.link_runs(problem);
+        versions
+    }
+
+    pub fn initial(&self, item: u32) -> u32 {
+        self.written + item
+    }
+
+    pub fn is_initial(&self, version: u32) -> bool {
+        version >= self.written
+    }
+
+    /// The last version of the run that goes on from here.
+    pub fn run_end(&self, version: u32) -> u32 {
+        let mut last = version;
+        while self.next[last as usize] != NONE {
+            last = self.next[last as usize];
+        }
+        last
+    }
+
+    /// The first versions of the runs of an item whose place is open.
+    pub fn open_runs(&self, item: u32) -> impl Iterator<Item = u32> + '_ {
+        let first = |version: &u32| self.previous[*version as usize] == NONE;
+        self.of_item.of(item).iter().copied().filter(first)
+    }
+
+    /// What is known of an item's beginning goes first. Reads that contradict it, or each
+    /// other, are not linked: their edges close a cycle anyway.
+    fn link_runs(&mut self, problem: &Problem) {
+        for item in 0..problem.items {
+            let mut last = self.initial(item);
+            if item as usize >= problem.known_order.len() {
+                continue;
+            }
+            for &txn in problem.known_order.of(item) {
+                let slot = version(problem, item, txn);
+                self.link(last, slot);
+                last = slot;
+            }
+        }
+        for txn in 0..problem.session_of.len() as u32 {
+            let [mut write, last_write] = row_bounds(&problem.writes, txn);
+            let [from, to] = row_bounds(&problem.reads, txn);
+            for place in from..to {
+                let (item, _) = problem.reads.all[place];
+                while write < last_write && problem.writes.all[write] < item {
+                    write += 1;
+                }
+                if write < last_write && problem.writes.all[write] == item {
+                    self.link(self.read[place], write as u32);
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, earlier: u32, later: u32) {
+        if self.next[earlier as usize] == NONE && self.previous[later as usize] == NONE {
+            self.next[earlier as usize] = later;
+            self.previous[later as usize] = earlier;
+        }
+    }
+}
+
+pub(super) fn row_bounds<T>(rows: &Rows<T>, row: u32) -> [usize; 2] {
+    [rows.starts[row as usize] as usize, rows.starts[row as usize + 1] as usize]
+}
+
+/// The number of the version of an item that a transaction wrote.
+pub(super) fn version(problem: &Problem, item: u32, writer: u32) -> u32 {
+    if writer == INITIAL {
+        return problem.writes.all.len() as u32 + item;
+    }
+    let place = problem.writes.of(writer).binary_search(&item);
+    problem.writes.starts[writer as usize] + place.expect("who is read has written") as u32
+}
+
+fn readers_in_order(problem: &Problem) -> Vec<u32> {
+    let mut reader = vec![0; problem.reads.all.len()];
+    for txn in 0..problem.session_of.len() as u32 {
+        let [from, to] = row_bounds(&problem.reads, txn);
+        reader[from..to].fill(txn);
+    }
+    reader
+}
+
+/// The elements `0..keys.len()` grouped by key, each as `shown`.
+fn group(groups: usize, keys: &[u32], shown: impl Fn(u32) -> u32) -> Rows<u32> {
+    let mut starts = vec![0u32; groups + 1];
+    for &key in keys {
+        starts[key as usize + 1] += 1;
+    }
+    for group in 0..groups {
+        starts[group + 1] += starts[group];
+    }
+    let mut all = vec![0; keys.len()];
+    // The begin of each row moves to its end while it is filled: that is the next one's begin.
+    for (place, &key) in keys.iter().enumerate() {
+        let at = &mut starts[key as usize];
+        all[*at as usize] = shown(place as u32);
+        *at += 1;
+    }
+    starts.rotate_right(1);
+    starts[0] = 0;
+    Rows { starts, all }
+}
