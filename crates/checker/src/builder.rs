@@ -172,7 +172,7 @@ impl Builder {
                     self.seen(item, list, status)
                 }
                 // Not even its own appends: kept as it is, for the checker to say so.
-                _ => self.other(list),
+                _ => Seen::WithoutOwn(self.keep(list)),
             };
             self.history.ops[*op].value = seen.pack();
         }
@@ -185,20 +185,20 @@ impl Builder {
         let longest = &mut self.history.longest[item as usize];
         let common = longest.len().min(list.len());
         if longest[..common] != list[..common] {
-            return self.other(list);
+            return Seen::Other(self.keep(list));
         }
         if list.len() > common {
             if status != Status::Committed {
-                return self.other(list);
+                return Seen::Other(self.keep(list));
             }
             longest.extend_from_slice(&list[common..]);
         }
         Seen::Beginning(list.len() as u32)
     }
 
-    fn other(&mut self, list: &[u64]) -> Seen {
+    fn keep(&mut self, list: &[u64]) -> u32 {
         self.history.other_lists.push(list.to_vec());
-        Seen::Other(self.history.other_lists.len() as u32 - 1)
+        self.history.other_lists.len() as u32 - 1
     }
 
     /// A read of all items that satisfy a predicate, with the versions that it

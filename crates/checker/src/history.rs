@@ -104,22 +104,30 @@ impl Op {
 pub(crate) enum Seen {
     /// So many elements of the item's longest list.
     Beginning(u32),
-    /// Something else: a range of `History::other_lists`.
+    /// Something else: one of `History::other_lists`.
     Other(u32),
+    /// One of these, and it does not even end with what its reader had appended.
+    WithoutOwn(u32),
 }
 
 const OTHER: u64 = 1 << 32;
+const WITHOUT_OWN: u64 = 1 << 33;
 
 impl Seen {
     pub(crate) fn pack(self) -> u64 {
         match self {
             Seen::Beginning(length) => u64::from(length),
             Seen::Other(number) => OTHER | u64::from(number),
+            Seen::WithoutOwn(number) => WITHOUT_OWN | u64::from(number),
         }
     }
 
     pub(crate) fn unpack(word: u64) -> Seen {
-        if word & OTHER == 0 { Seen::Beginning(word as u32) } else { Seen::Other(word as u32) }
+        match word & (OTHER | WITHOUT_OWN) {
+            OTHER => Seen::Other(word as u32),
+            WITHOUT_OWN => Seen::WithoutOwn(word as u32),
+            _ => Seen::Beginning(word as u32),
+        }
     }
 }
 
@@ -168,7 +176,7 @@ impl History {
         self.status.is_empty()
     }
 
-    pub fn transactions(&self) -> impl ExactSizeIterator<Item = Txn> + use<> {
+    pub fn transactions(&self) -> impl DoubleEndedIterator<Item = Txn> + ExactSizeIterator + use<> {
         (0..self.status.len() as u32).map(Txn)
     }
 
@@ -208,7 +216,8 @@ impl History {
     /// Whether any session has more than one transaction, so that its order says
     /// something.
     pub fn has_sessions(&self) -> bool {
-        self.sessions.len() < self.len()
+        let mut used = vec![false; self.sessions.len()];
+        self.session_of.iter().any(|session| std::mem::replace(&mut used[*session as usize], true))
     }
 
     /// The elements that a list read saw, without those that its own transaction
@@ -216,7 +225,9 @@ impl History {
     pub fn list(&self, op: Op) -> Option<&[u64]> {
         (op.kind == OpKind::ReadList).then(|| match Seen::unpack(op.value) {
             Seen::Beginning(length) => &self.longest[op.item as usize][..length as usize],
-            Seen::Other(number) => &self.other_lists[number as usize][..],
+            Seen::Other(number) | Seen::WithoutOwn(number) => {
+                &self.other_lists[number as usize][..]
+            }
         })
     }
 

@@ -33,13 +33,28 @@
 //! - A [`Report`] has a verdict for every level, each anomaly with a shortest
 //!   witness, and explanations as data that can be written out as text.
 
+mod anomaly;
 mod builder;
+mod candidate;
+mod check;
+mod explain;
+mod graph;
 mod history;
+mod joined;
+mod level;
 mod names;
 mod notation;
+mod predicate;
 #[doc(hidden)]
 pub mod registers;
+mod report;
+mod weak;
+mod witness;
 
+pub use anomaly::{Anomaly, Certainty, Class, Edge, Kind, Witness};
 pub use builder::Builder;
-pub use history::{History, Item, Op, OpKind, Session, Status, Txn, Value};
+pub use check::{Options, check, check_with};
+pub use history::{History, Item, Op, OpKind, Session, Status, Txn, Value, Version};
+pub use level::{Level, UnknownLevel};
 pub use notation::NotationError;
+pub use report::{Open, Report, Verdict};

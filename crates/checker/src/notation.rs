@@ -12,7 +12,8 @@
 //! ```
 
 use crate::builder::Builder;
-use crate::history::{History, Status, Value, Version};
+use crate::history::{History, Op, OpKind, Seen, Status, Value, Version};
+use std::fmt;
 use std::str::FromStr;
 
 /// A line that is no notation, and what is wrong with it.
@@ -33,6 +34,77 @@ impl FromStr for History {
                 .map_err(|problem| NotationError { line: line.into(), problem })?;
         }
         Ok(builder.finish())
+    }
+}
+
+/// The same notation, a transaction a line.
+impl fmt::Display for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for txn in self.transactions() {
+            let session = self.session_name(self.session_of(txn));
+            write!(f, "{session}/{}", self.txn_name(txn))?;
+            match self.status(txn) {
+                Status::Committed => {}
+                Status::Aborted => write!(f, " aborted")?,
+                Status::Unknown => write!(f, " unknown")?,
+            }
+            if let Some((begin, end)) = self.times(txn) {
+                write!(f, " @{begin}-{end}")?;
+            }
+            write!(f, ":")?;
+            let mut own: Vec<(u32, u64)> = Vec::new();
+            for op in self.ops(txn) {
+                if op.kind == OpKind::Append {
+                    own.push((op.item, op.value));
+                }
+                write!(f, " {}", self.written_out(*op, &own))?;
+            }
+            writeln!(f)?;
+        }
+        for (item, order) in &self.given_orders {
+            let values: Vec<String> = order.iter().map(|v| self.value_name(Value(*v))).collect();
+            writeln!(f, "{}: {}", self.items.name(*item, ""), values.join(" < "))?;
+        }
+        for (predicate, versions) in self.satisfying.iter().enumerate() {
+            if !versions.is_empty() {
+                let name = self.predicates.name(predicate as u32, "");
+                writeln!(f, "{name}: {}", self.versions(versions))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl History {
+    fn written_out(&self, op: Op, own: &[(u32, u64)]) -> String {
+        let item = || self.items.name(op.item, "");
+        let value = || self.value_name(Value(op.value));
+        match op.kind {
+            OpKind::Write => format!("w({},{})", item(), value()),
+            OpKind::Append => format!("a({},{})", item(), value()),
+            OpKind::Read => format!("r({},{})", item(), value()),
+            OpKind::LockingRead => format!("u({},{})", item(), value()),
+            OpKind::ReadList => {
+                let mut list = self.list(op).unwrap_or_default().to_vec();
+                if !matches!(Seen::unpack(op.value), Seen::WithoutOwn(_)) {
+                    list.extend(own.iter().filter(|(of, _)| *of == op.item).map(|(_, v)| *v));
+                }
+                let list: Vec<String> = list.iter().map(|v| self.value_name(Value(*v))).collect();
+                format!("r({},[{}])", item(), list.join(" "))
+            }
+            OpKind::PredicateRead => {
+                let name = self.predicates.name(op.item, "");
+                let found = self.versions(self.matched(op).unwrap_or_default());
+                format!("p({name}: {found})").replace(": )", ":)")
+            }
+        }
+    }
+
+    fn versions(&self, versions: &[Version]) -> String {
+        let version = |(item, value): &Version| {
+            format!("{}={}", self.item_name(*item), self.value_name(*value))
+        };
+        versions.iter().map(version).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -1,0 +1,78 @@
+//! Every level against its definition, on small histories of which all orders of
+//! versions and of transactions can be tried.
+
+mod brute;
+mod random;
+
+use brute::Brute;
+use isolde_checker::{Edge, Level, Options, Verdict, Witness, check, check_with};
+use random::Random;
+
+const HISTORIES: usize = 100_000;
+
+#[test]
+fn every_verdict_is_that_of_the_definition() {
+    let mut random = Random(0x1501de);
+    let mut both = [[0_usize; 2]; Level::ALL.len()];
+    let mut unknown = [0_usize; Level::ALL.len()];
+    for number in 0..HISTORIES {
+        let history = random::history(&mut random);
+        let report = check(&history);
+        let brute = Brute::of(&history);
+        for level in Level::ALL {
+            let expected = brute.holds(level);
+            match report.verdict(level) {
+                Verdict::Holds => assert!(expected, "{number}: {level} does not hold:\n{history}"),
+                Verdict::Violated => assert!(!expected, "{number}: {level} holds:\n{history}"),
+                Verdict::Unknown => unknown[level as usize] += 1,
+                Verdict::NotApplicable => {
+                    assert!(level.keeps_times() && !history.has_times());
+                    continue;
+                }
+            }
+            both[level as usize][usize::from(expected)] += 1;
+        }
+        let violated = Level::ALL.iter().any(|level| report.verdict(*level) == Verdict::Violated);
+        assert_eq!(
+            violated,
+            !report.anomalies.is_empty(),
+            "{number}: a no without a witness:\n{history}{report:?}"
+        );
+    }
+    for level in Level::ALL {
+        let [no, yes] = both[level as usize];
+        println!("{level}: {yes} hold, {no} do not, {} unknown", unknown[level as usize]);
+        assert!(
+            yes > 1000 && (no > 1000 || level == Level::ReadUncommitted),
+            "{level} is hardly tried"
+        );
+        let may_be_open = matches!(level, Level::ConsistentView | Level::CursorStability);
+        assert!(unknown[level as usize] == 0 || may_be_open, "{level} is unknown");
+    }
+}
+
+#[test]
+fn a_level_that_is_asked_for_alone_has_the_same_verdict_and_a_witness() {
+    let mut random = Random(7);
+    for _ in 0..5_000 {
+        let history = random::history(&mut random);
+        let all = check(&history);
+        for level in Level::ALL {
+            let options = Options { levels: vec![level], ..Options::default() };
+            let alone = check_with(&history, &options);
+            assert_eq!(alone.verdict(level), all.verdict(level), "{level}:\n{history}");
+            let cycles = alone.anomalies.iter().all(|anomaly| match &anomaly.witness {
+                Witness::Cycle(edges) => closes(edges),
+                Witness::Operation { .. } => true,
+            });
+            assert!(cycles, "{level}: not a cycle:\n{history}{alone:?}");
+            let violated = alone.verdict(level) == Verdict::Violated;
+            assert!(!violated || !alone.anomalies.is_empty(), "{level}:\n{history}{alone:?}");
+        }
+    }
+}
+
+fn closes(edges: &[Edge]) -> bool {
+    let next = edges.iter().cycle().skip(1);
+    !edges.is_empty() && edges.iter().zip(next).all(|(edge, next)| edge.to == next.from)
+}
