@@ -22,7 +22,7 @@ use crate::names::FIRST_TEXT_VALUE;
 /// A transaction is begun, has its operations, and is ended, before the next
 /// one begins: what ran side by side is told one after the other. Only the order
 /// within each session counts; times say more where they are known.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Builder {
     history: History,
     open: bool,
@@ -31,6 +31,7 @@ pub struct Builder {
     /// The lists that it has read so far, and their elements.
     lists: Vec<OpenList>,
     elements: Vec<u64>,
+    initial_value: Option<Value>,
 }
 
 /// A list that the open transaction has read: by which operation, how many
@@ -42,11 +43,22 @@ struct OpenList {
     begin: usize,
 }
 
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder {
+            history: History { starts: vec![0], ..History::default() },
+            open: false,
+            own: Vec::new(),
+            lists: Vec::new(),
+            elements: Vec::new(),
+            initial_value: None,
+        }
+    }
+}
+
 impl Builder {
     pub fn new() -> Builder {
-        let mut builder = Builder::default();
-        builder.history.starts.push(0);
-        builder
+        Builder::default()
     }
 
     /// The item of this name, the same for the same name.
@@ -236,6 +248,25 @@ impl Builder {
         self.history.given_orders.push((item.0, order));
     }
 
+    /// Says that the source calls what was there in the beginning by this value.
+    /// Reads of it saw that, but of items to which somebody wrote the value.
+    pub fn initial_value(&mut self, value: Value) {
+        self.initial_value = Some(value);
+    }
+
+    fn rename_initial(&mut self, value: Value) {
+        let mut written = vec![false; self.history.items.len()];
+        for op in self.history.ops.iter().filter(|op| op.kind == OpKind::Write) {
+            written[op.item as usize] |= op.value == value.0;
+        }
+        for op in &mut self.history.ops {
+            let reads = matches!(op.kind, OpKind::Read | OpKind::LockingRead);
+            if reads && op.value == value.0 && !written[op.item as usize] {
+                op.value = Value::INITIAL.0;
+            }
+        }
+    }
+
     /// The text of the statement behind the last operation, for witnesses.
     pub fn statement(&mut self, text: &str) {
         let last = self.history.ops.len() as u32 - 1;
@@ -259,6 +290,9 @@ impl Builder {
     pub fn finish(mut self) -> History {
         if self.open {
             self.end(Status::Unknown);
+        }
+        if let Some(value) = self.initial_value {
+            self.rename_initial(value);
         }
         if !self.history.times.is_empty() {
             self.history.times.resize(self.history.status.len(), ANY_TIME);

@@ -260,7 +260,9 @@ impl History {
     pub fn value_name(&self, value: Value) -> String {
         match value {
             Value::INITIAL => "nil".into(),
-            Value(word) => self.value_names.known(word).unwrap_or_else(|| word.to_string()),
+            Value(word) => {
+                self.value_names.known(word).map_or_else(|| word.to_string(), str::to_string)
+            }
         }
     }
 }

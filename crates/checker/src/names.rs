@@ -15,7 +15,7 @@ pub(crate) struct Names {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Name {
+pub(crate) enum Name {
     Number(u64),
     Text(String),
     /// Counted, nothing more: it is called by its own number.
@@ -76,11 +76,15 @@ impl Names {
         }
     }
 
+    pub(crate) fn get(&self, id: u32) -> Option<&Name> {
+        self.names.get(id as usize)
+    }
+
     /// The text that a number stands for, where it stands for one.
-    pub(crate) fn known(&self, word: u64) -> Option<String> {
+    pub(crate) fn known(&self, word: u64) -> Option<&str> {
         let id = word.checked_sub(FIRST_TEXT_VALUE)?;
         match self.names.get(usize::try_from(id).ok()?) {
-            Some(Name::Text(text)) => Some(text.clone()),
+            Some(Name::Text(text)) => Some(text),
             _ => None,
         }
     }
