@@ -1,0 +1,348 @@
+//! Elle's and Jepsen's histories, in EDN and JSON.
+//!
+//! An operation is a transaction that is invoked, or one that completed: `ok` has
+//! committed, `fail` has not, of `info` nobody knows. They belong together by
+//! their process. What happened before what is told by their places in the
+//! file, as Jepsen writes it: an index may be missing, and clocks jump.
+
+mod batch;
+mod scan;
+
+use crate::blocks::{in_blocks, line_ends};
+use crate::error::ReadError;
+use crate::source::Source;
+use crate::words::{NIL, Resolver, is_text, number};
+use batch::{Batch, Kind, OpKind, Syntax};
+use isolde_checker::{Builder, History, Item, Status, Value};
+
+/// An operation longer than this is taken for garbage.
+const LONGEST: usize = 64 << 20;
+
+pub(crate) fn read_edn(source: &mut Source) -> Result<History, ReadError> {
+    read(source, Syntax::Edn)
+}
+
+pub(crate) fn read_json(source: &mut Source) -> Result<History, ReadError> {
+    read(source, Syntax::Json)
+}
+
+fn read(source: &mut Source, syntax: Syntax) -> Result<History, ReadError> {
+    let mut text = Text { name: source.name().into(), syntax, ..Text::default() };
+    let mut pairing = Pairing::default();
+    in_blocks(
+        source,
+        |block| Batch::parse(block, syntax, false),
+        |block, batch| text.feed(block, batch, &mut pairing),
+    )?;
+    text.end(&mut pairing)?;
+    if pairing.transactions == 0 && text.passed_over > 0 {
+        let name = text.last_passed_over.unwrap_or_default();
+        let problem = format!(
+            "none of its operations is a transaction: the last is `:f :{name}`. Histories \
+             of list-append and rw-register have `:f :txn`, or no :f"
+        );
+        return Err(ReadError::new(&text.name, problem));
+    }
+    Ok(pairing.finish())
+}
+
+/// Where the reading stands in the text: an operation may begin in one block and end
+/// in the next.
+#[derive(Default)]
+struct Text {
+    name: String,
+    syntax: Syntax,
+    /// The beginning of an operation.
+    tail: Vec<u8>,
+    /// Line ends before the tail.
+    lines: u64,
+    /// The line in which the vector around everything was opened.
+    opened: Option<u64>,
+    closed: bool,
+    operations: usize,
+    passed_over: usize,
+    last_passed_over: Option<String>,
+}
+
+impl Text {
+    fn feed(
+        &mut self,
+        block: Vec<u8>,
+        batch: Batch,
+        pairing: &mut Pairing,
+    ) -> Result<(), ReadError> {
+        if self.tail.is_empty() {
+            return self.accept(&block, batch, pairing);
+        }
+        // The block began in the middle of an operation: what was made of it is void.
+        let mut whole = std::mem::take(&mut self.tail);
+        whole.extend(block);
+        if whole.len() > LONGEST + (8 << 20) {
+            let problem = "an operation of more than 64 MB: a bracket or quote is not closed";
+            return Err(ReadError::at(&self.name, self.lines + 1, problem));
+        }
+        let batch = Batch::parse(&whole, self.syntax, false);
+        self.accept(&whole, batch, pairing)
+    }
+
+    fn accept(
+        &mut self,
+        text: &[u8],
+        mut batch: Batch,
+        pairing: &mut Pairing,
+    ) -> Result<(), ReadError> {
+        let line = |at: usize| self.lines + line_ends(&text[..at]) + 1;
+        let problem = match (&batch.problem, batch.opened, batch.closed) {
+            (_, Some(at), _) if self.opened.is_some() || self.operations > 0 => {
+                Some((line(at), "a bracket is opened between operations".into()))
+            }
+            (_, opened, Some(at)) if self.opened.is_none() && opened.is_none() => {
+                Some((line(at), "a bracket is closed that was not opened".into()))
+            }
+            _ if self.closed && batch.rest > 0 && !batch.records.is_empty() => {
+                Some((line(0), "something follows the end of the history".into()))
+            }
+            (Some((at, problem)), ..) => Some((line(*at), problem.clone())),
+            _ => None,
+        };
+        if let Some((line, problem)) = problem {
+            return Err(ReadError::at(&self.name, line, problem));
+        }
+        self.opened = self.opened.or(batch.opened.map(line));
+        self.closed |= batch.closed.is_some();
+        self.operations += batch.records.len() + batch.passed_over;
+        self.passed_over += batch.passed_over;
+        self.last_passed_over = batch.last_passed_over.take().or(self.last_passed_over.take());
+        pairing.feed(&batch);
+        self.lines += line_ends(&text[..batch.rest]);
+        self.tail = text[batch.rest..].to_vec();
+        Ok(())
+    }
+
+    fn end(&mut self, pairing: &mut Pairing) -> Result<(), ReadError> {
+        let tail = std::mem::take(&mut self.tail);
+        let batch = Batch::parse(&tail, self.syntax, true);
+        self.accept(&tail, batch, pairing)?;
+        if !self.tail.is_empty() {
+            let problem = "the file ends in the middle of the operation that begins here: it is \
+                           truncated";
+            return Err(ReadError::at(&self.name, self.lines + 1, problem));
+        }
+        match self.opened.filter(|_| !self.closed) {
+            Some(opened) => {
+                let problem = format!(
+                    "the file ends before the bracket of line {opened} is closed: it is truncated"
+                );
+                Err(ReadError::at(&self.name, self.lines + 1, problem))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Brings invocations and completions together.
+#[derive(Default)]
+struct Pairing {
+    builder: Builder,
+    /// What each session has invoked and not heard of; the first is for operations
+    /// that have no process.
+    open: Vec<Invoked>,
+    /// Counts operations: the only clock there is.
+    now: u64,
+    transactions: usize,
+    /// Whether nil is an empty list: if anything was appended anywhere.
+    lists: bool,
+    registers: bool,
+    /// In a history that has both, the items that are lists.
+    list_items: Vec<bool>,
+    values: Vec<Value>,
+}
+
+#[derive(Default)]
+struct Invoked {
+    active: bool,
+    begin: u64,
+    index: u64,
+    writes: Vec<(OpKind, Item, Value)>,
+}
+
+impl Pairing {
+    fn feed(&mut self, batch: &Batch) {
+        let mut builder = std::mem::take(&mut self.builder);
+        let mut words = Resolver::new(&batch.words);
+        self.learn_kinds(batch, &mut builder, &mut words);
+        for (at, record) in batch.records.iter().enumerate() {
+            self.now += 1;
+            let ops = batch.ops_of(at);
+            let (session, slot) = if record.process == NIL {
+                (None, 0)
+            } else {
+                let session = words.session(&mut builder, record.process);
+                (Some(session), session.0 as usize + 1)
+            };
+            if slot >= self.open.len() {
+                self.open.resize_with(slot + 1, Invoked::default);
+            }
+            let mut invoked = std::mem::take(&mut self.open[slot]);
+            if record.kind == Kind::Invoke {
+                if invoked.active {
+                    let session = session.unwrap_or_else(|| builder.new_session());
+                    builder.begin(session);
+                    self.end_unknown(&mut builder, &invoked);
+                }
+                invoked.writes.clear();
+                for op in ops {
+                    if matches!(op.kind, OpKind::Append | OpKind::Write) {
+                        let item = words.item(&mut builder, op.key);
+                        let value = words.value(&mut builder, op.value);
+                        invoked.writes.push((op.kind, item, value));
+                    }
+                }
+                (invoked.active, invoked.begin, invoked.index) = (true, self.now, record.index);
+                self.open[slot] = invoked;
+                continue;
+            }
+            self.transactions += 1;
+            let session = session.unwrap_or_else(|| builder.new_session());
+            builder.begin(session);
+            if let Some(index) = number(record.index) {
+                builder.call_by_number(index);
+            }
+            if invoked.active {
+                let end = if record.kind == Kind::Info { u64::MAX } else { self.now };
+                builder.times(invoked.begin, end);
+            }
+            let status = match record.kind {
+                Kind::Ok => Status::Committed,
+                Kind::Fail => Status::Aborted,
+                Kind::Info | Kind::Invoke => Status::Unknown,
+            };
+            if record.kind == Kind::Ok && !(ops.is_empty() && invoked.active) {
+                self.push_ops(&mut builder, &mut words, batch, at);
+            } else if invoked.active {
+                push_writes(&mut builder, &invoked);
+            } else {
+                for op in ops {
+                    if matches!(op.kind, OpKind::Append | OpKind::Write) {
+                        let item = words.item(&mut builder, op.key);
+                        let value = words.value(&mut builder, op.value);
+                        push_write(&mut builder, op.kind, item, value);
+                    }
+                }
+            }
+            builder.end(status);
+            invoked.active = false;
+            self.open[slot] = invoked;
+        }
+        self.builder = builder;
+    }
+
+    /// A nil that was read is an empty list or a register that nobody has written,
+    /// which only the writes tell.
+    fn learn_kinds(&mut self, batch: &Batch, builder: &mut Builder, words: &mut Resolver<'_>) {
+        let any = |kinds: &[OpKind]| batch.ops.iter().any(|op| kinds.contains(&op.kind));
+        self.lists = self.lists || any(&[OpKind::Append, OpKind::ReadList]);
+        self.registers = self.registers || any(&[OpKind::Write]);
+        if self.lists && self.registers {
+            for op in &batch.ops {
+                if matches!(op.kind, OpKind::Append | OpKind::ReadList) {
+                    let item = words.item(builder, op.key).index();
+                    if item >= self.list_items.len() {
+                        self.list_items.resize(item + 1, false);
+                    }
+                    self.list_items[item] = true;
+                }
+            }
+        }
+    }
+
+    fn push_ops(
+        &mut self,
+        builder: &mut Builder,
+        words: &mut Resolver<'_>,
+        batch: &Batch,
+        record: usize,
+    ) {
+        for op in batch.ops_of(record) {
+            let item = words.item(builder, op.key);
+            match op.kind {
+                OpKind::Append => {
+                    let value = words.value(builder, op.value);
+                    builder.append(item, value);
+                }
+                OpKind::Write => {
+                    let value = words.value(builder, op.value);
+                    builder.write(item, value);
+                }
+                OpKind::ReadList => {
+                    let elements = batch.list(*op);
+                    self.values.clear();
+                    if elements.iter().any(|word| is_text(*word)) {
+                        let values = elements.iter().map(|word| words.value(builder, *word));
+                        self.values.extend(values);
+                    } else {
+                        self.values.extend(elements.iter().map(|word| Value(*word)));
+                    }
+                    builder.read_list(item, &self.values);
+                }
+                OpKind::Read if op.value == NIL && self.is_list(item) => {
+                    builder.read_list(item, &[]);
+                }
+                OpKind::Read => {
+                    let value = words.value(builder, op.value);
+                    builder.read(item, value);
+                }
+            }
+        }
+    }
+
+    fn is_list(&self, item: Item) -> bool {
+        match self.registers {
+            true => self.list_items.get(item.index()).copied().unwrap_or(false),
+            false => self.lists,
+        }
+    }
+
+    /// Ends the open transaction as one of which nothing was heard.
+    fn end_unknown(&mut self, builder: &mut Builder, invoked: &Invoked) {
+        self.transactions += 1;
+        if let Some(index) = number(invoked.index) {
+            builder.call_by_number(index);
+        }
+        builder.times(invoked.begin, u64::MAX);
+        push_writes(builder, invoked);
+        builder.end(Status::Unknown);
+    }
+
+    fn finish(mut self) -> History {
+        let mut builder = std::mem::take(&mut self.builder);
+        let mut open: Vec<(usize, Invoked)> = std::mem::take(&mut self.open)
+            .into_iter()
+            .enumerate()
+            .filter(|(_, invoked)| invoked.active)
+            .collect();
+        open.sort_by_key(|(_, invoked)| invoked.begin);
+        for (slot, invoked) in open {
+            let session = match slot.checked_sub(1) {
+                Some(session) => isolde_checker::Session(session as u32),
+                None => builder.new_session(),
+            };
+            builder.begin(session);
+            self.end_unknown(&mut builder, &invoked);
+        }
+        builder.finish()
+    }
+}
+
+fn push_writes(builder: &mut Builder, invoked: &Invoked) {
+    for (kind, item, value) in &invoked.writes {
+        push_write(builder, *kind, *item, *value);
+    }
+}
+
+fn push_write(builder: &mut Builder, kind: OpKind, item: Item, value: Value) {
+    match kind {
+        OpKind::Append => builder.append(item, value),
+        _ => builder.write(item, value),
+    }
+}
