@@ -1,12 +1,20 @@
 //! Whether some order of versions makes a history serializable, or snapshot
 //! isolated, where the order is not known or not wholly known.
 
+mod certain;
+mod clocks;
+mod core;
 mod dag;
 mod exact;
+mod large;
 mod layout;
+mod parked;
 mod problem;
 mod proof;
+mod replay;
+mod rewind;
 mod search;
+mod stall;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -17,18 +25,39 @@ pub use problem::{Because, Budget, Decision, Goal, INITIAL, Keep, Order, Problem
 use exact::Outcome;
 use versions::Versions;
 
+/// Histories of so few transactions are decided pair by pair.
+const SMALL: usize = 100;
+/// Where the way of large histories finds no answer, so many can still be decided so.
+const MODERATE: usize = 5_000;
 /// More pairs of unordered versions than this are not written down.
 const MOST_PAIRS: usize = 2_000_000;
 
 /// Decides, or says how much stayed open when the budget had run out.
 pub fn decide(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Decision {
-    let versions = Versions::new(problem);
-    match exact::decide(problem, &versions, goal, keep, budget, MOST_PAIRS) {
+    answer(problem, goal, keep, outcome(problem, goal, keep, budget))
+}
+
+fn answer(problem: &Problem, goal: Goal, keep: Keep, outcome: Outcome) -> Decision {
+    match outcome {
         Outcome::Holds(nodes) => holds(problem, goal, keep, &nodes),
         Outcome::Violated(cycle) => Decision::Violated { cycle },
         Outcome::Unknown { open_pairs, transactions } => {
             Decision::Unknown { open_pairs, transactions }
         }
+    }
+}
+
+fn outcome(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outcome {
+    if problem.session_of.len() <= SMALL {
+        let versions = Versions::new(problem);
+        return exact::decide(problem, &versions, goal, keep, budget, MOST_PAIRS);
+    }
+    match large::decide(problem, goal, keep, budget) {
+        Outcome::Unknown { .. } if problem.session_of.len() <= MODERATE => {
+            let versions = Versions::new(problem);
+            exact::decide(problem, &versions, goal, keep, budget, MOST_PAIRS)
+        }
+        outcome => outcome,
     }
 }
 

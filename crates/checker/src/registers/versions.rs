@@ -25,6 +25,8 @@ pub(super) struct Versions {
     pub next: Vec<u32>,
     /// The version that must stand immediately before, or [`NONE`].
     pub previous: Vec<u32>,
+    /// The writers of versions that cannot all stand where reads put them.
+    pub clash: Option<[u32; 4]>,
     written: u32,
 }
 
@@ -52,6 +54,7 @@ impl Versions {
             readers,
             next: vec![NONE; all],
             previous: vec![NONE; all],
+            clash: None,
             written: written as u32,
         };
         versions.link_runs(problem);
@@ -111,9 +114,14 @@ impl Versions {
     }
 
     fn link(&mut self, earlier: u32, later: u32) {
-        if self.next[earlier as usize] == NONE && self.previous[later as usize] == NONE {
+        let (next, previous) = (self.next[earlier as usize], self.previous[later as usize]);
+        if next == NONE && previous == NONE {
             self.next[earlier as usize] = later;
             self.previous[later as usize] = earlier;
+        } else if next != later {
+            let writer =
+                |version: u32| self.writer.get(version as usize).copied().unwrap_or(INITIAL);
+            self.clash = Some([earlier, later, next, previous].map(writer));
         }
     }
 }
@@ -141,7 +149,7 @@ fn readers_in_order(problem: &Problem) -> Vec<u32> {
 }
 
 /// The elements `0..keys.len()` grouped by key, each as `shown`.
-fn group(groups: usize, keys: &[u32], shown: impl Fn(u32) -> u32) -> Rows<u32> {
+pub(super) fn group(groups: usize, keys: &[u32], shown: impl Fn(u32) -> u32) -> Rows<u32> {
     let mut starts = vec![0u32; groups + 1];
     for &key in keys {
         starts[key as usize + 1] += 1;

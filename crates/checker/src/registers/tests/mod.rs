@@ -22,7 +22,11 @@ struct Count {
 }
 
 /// Decides so many histories under both goals, and compares with brute force.
-fn agree_with_brute_force(seed: u64, histories: usize) -> Count {
+fn agree_with_brute_force(
+    seed: u64,
+    histories: usize,
+    decide: impl Fn(&Problem, Goal, Keep) -> Decision,
+) -> Count {
     let mut random = Random(seed);
     let mut count = Count::default();
     for number in 0..histories {
@@ -31,7 +35,7 @@ fn agree_with_brute_force(seed: u64, histories: usize) -> Count {
         for goal in [Goal::Serializable, Goal::SnapshotIsolation] {
             let expected = brute::holds(&problem, goal, keep);
             let context = || format!("history {number} of {seed}: {goal:?} {keep:?}\n{problem:?}");
-            match decide(&problem, goal, keep, &Budget::default()) {
+            match decide(&problem, goal, keep) {
                 Decision::Holds { commit_order } => {
                     assert!(expected, "{}", context());
                     assert!(
@@ -56,7 +60,24 @@ fn agree_with_brute_force(seed: u64, histories: usize) -> Count {
 }
 
 fn agrees(seed: u64) {
-    let count = agree_with_brute_force(seed, 25_000);
+    let budget = Budget::default();
+    let count = agree_with_brute_force(seed, 25_000, |problem, goal, keep| {
+        super::decide(problem, goal, keep, &budget)
+    });
+    some_of_each(&count);
+}
+
+/// What large histories are given, on small ones.
+fn replay_agrees(seed: u64) {
+    let budget = Budget::default();
+    let count = agree_with_brute_force(seed, 25_000, |problem, goal, keep| {
+        let outcome = large::decide(problem, goal, keep, &budget);
+        answer(problem, goal, keep, outcome)
+    });
+    some_of_each(&count);
+}
+
+fn some_of_each(count: &Count) {
     assert!(count.held > 10_000 && count.violated > 10_000, "too much of one kind: {count:?}");
 }
 
@@ -78,4 +99,14 @@ fn agrees_with_brute_force_3() {
 #[test]
 fn agrees_with_brute_force_4() {
     agrees(4);
+}
+
+#[test]
+fn replay_agrees_with_brute_force_1() {
+    replay_agrees(11);
+}
+
+#[test]
+fn replay_agrees_with_brute_force_2() {
+    replay_agrees(12);
 }

@@ -1,0 +1,330 @@
+//! The few transactions of a large history that already are a violation.
+//!
+//! Whatever found the violation, those that it rests on are taken out and decided
+//! exactly and alone. Leaving others out only takes constraints away, so a no stays a
+//! no; and the proof speaks of few.
+
+use super::certain::{Certain, Inferred, Via};
+use super::exact::{self, Outcome};
+use super::problem::{Because, Budget, INITIAL, Keep, Order, Problem, Rows, Step};
+use super::replay::Lesson;
+use super::versions::{NONE, Versions, row_bounds};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+/// Pairs that are searched in a core.
+const MOST_PAIRS: usize = 300_000;
+
+pub(super) struct Core<'a> {
+    certain: &'a Certain<'a>,
+    inferred: &'a Inferred,
+    txns: BTreeSet<u32>,
+    explained: BTreeSet<u32>,
+}
+
+impl<'a> Core<'a> {
+    pub fn new(certain: &'a Certain, inferred: &'a Inferred) -> Core<'a> {
+        Core { certain, inferred, txns: BTreeSet::new(), explained: BTreeSet::new() }
+    }
+
+    /// Those on a cycle among nodes that could not be sorted.
+    pub fn of_unsorted(mut self, left: &[u32]) -> Core<'a> {
+        let cycle = self.short_cycle(left);
+        let pairs = cycle.iter().zip(cycle.iter().cycle().skip(1));
+        for (&from, &to) in pairs {
+            self.add_edge(from, to);
+        }
+        self
+    }
+
+    /// Those that a lesson without choices rests on.
+    pub fn of_lesson(mut self, lesson: &Lesson, lessons: &[Lesson]) -> Core<'a> {
+        let mut open: Vec<&Lesson> = vec![lesson];
+        let mut seen = BTreeSet::new();
+        while let Some(lesson) = open.pop() {
+            self.txns.extend(lesson.transactions.iter().filter(|txn| **txn != INITIAL));
+            lesson.inferences.iter().for_each(|place| self.explain(*place));
+            for &other in &lesson.lessons {
+                if seen.insert(other) {
+                    open.push(&lessons[other as usize]);
+                }
+            }
+        }
+        self
+    }
+
+    pub fn of_transactions(mut self, txns: &[u32]) -> Core<'a> {
+        self.txns.extend(txns.iter().filter(|txn| **txn != INITIAL));
+        self
+    }
+
+    pub fn len(&self) -> usize {
+        self.txns.len()
+    }
+
+    /// Decides the core alone. The steps speak of the whole problem.
+    pub fn decide(mut self, keep: Keep, budget: &Budget) -> Option<Vec<Step>> {
+        self.add_runs();
+        let (problem, names) = self.problem();
+        let versions = Versions::new(&problem);
+        let outcome =
+            exact::decide(&problem, &versions, self.certain.goal, keep, budget, MOST_PAIRS);
+        match outcome {
+            Outcome::Violated(mut steps) => {
+                names.rename(&mut steps);
+                Some(steps)
+            }
+            Outcome::Holds(_) => {
+                debug_assert!(false, "the core of a violation is none");
+                None
+            }
+            Outcome::Unknown { .. } => None,
+        }
+    }
+
+    /// A short cycle among nodes of which each has a predecessor.
+    fn short_cycle(&self, left: &[u32]) -> Vec<u32> {
+        let mut before = vec![NONE; self.certain.nodes() as usize];
+        let mut inside = vec![false; self.certain.nodes() as usize];
+        left.iter().for_each(|node| inside[*node as usize] = true);
+        for &node in left {
+            self.certain.successors(self.inferred, node, |next| {
+                if inside[next as usize] {
+                    before[next as usize] = node;
+                }
+            });
+        }
+        let mut passed = BTreeSet::new();
+        let mut node = left[0];
+        while passed.insert(node) {
+            node = before[node as usize];
+        }
+        let mut cycle = vec![node];
+        let mut at = before[node as usize];
+        while at != node {
+            cycle.push(at);
+            at = before[at as usize];
+        }
+        cycle.reverse();
+        const TRIED: usize = 64;
+        let starts: Vec<u32> = cycle.iter().copied().take(TRIED).collect();
+        for start in starts {
+            if let Some(shorter) = self.cycle_through(start, &inside, cycle.len()) {
+                cycle = shorter;
+            }
+        }
+        cycle
+    }
+
+    /// A shortest cycle through a node, if it is shorter.
+    fn cycle_through(&self, start: u32, inside: &[bool], than: usize) -> Option<Vec<u32>> {
+        const MOST: usize = 100_000;
+        let mut by: HashMap<u32, (u32, usize)> = HashMap::new();
+        let mut queue = VecDeque::from([(start, 1)]);
+        while let Some((node, length)) = queue.pop_front() {
+            if length >= than || by.len() > MOST {
+                return None;
+            }
+            let mut closed = false;
+            self.certain.successors(self.inferred, node, |next| {
+                closed |= next == start;
+                if inside[next as usize] && next != start && !by.contains_key(&next) {
+                    by.insert(next, (node, length + 1));
+                    queue.push_back((next, length + 1));
+                }
+            });
+            if closed {
+                let mut cycle = vec![node];
+                let mut at = node;
+                while at != start {
+                    at = by[&at].0;
+                    cycle.push(at);
+                }
+                cycle.reverse();
+                return Some(cycle);
+            }
+        }
+        None
+    }
+
+    fn add_edge(&mut self, from: u32, to: u32) {
+        let txns = self.certain.txns();
+        self.txns.extend([from, to].into_iter().filter(|node| *node < txns));
+        if from >= txns || to >= txns || self.inferred.list.is_empty() {
+            return;
+        }
+        // A certain edge may be there as well; the inference does no harm then.
+        let inferred = self.inferred;
+        for &place in inferred.out.of(from) {
+            if inferred.list[place as usize].to == to {
+                self.explain(place);
+                break;
+            }
+        }
+    }
+
+    /// Adds the path that an inference rests on.
+    fn explain(&mut self, place: u32) {
+        if !self.explained.insert(place) {
+            return;
+        }
+        let inference = self.inferred.list[place as usize];
+        self.txns.extend([inference.from, inference.to]);
+        let (from, to) = match inference.via {
+            Via::Reader(reader) => (inference.from, reader),
+            Via::Writer(INITIAL) => return,
+            Via::Writer(writer) => (writer, inference.to),
+        };
+        self.txns.extend([from, to]);
+        let mut by: HashMap<u32, (u32, u32)> = HashMap::new();
+        let mut queue = VecDeque::from([to]);
+        'search: while let Some(node) = queue.pop_front() {
+            let mut reached = Vec::new();
+            self.certain.predecessors(node, |other| reached.push((other, NONE)));
+            for &earlier in self.inferred.into.of(node) {
+                let other = self.inferred.list[earlier as usize].from;
+                if earlier < place && other < node {
+                    reached.push((other, earlier));
+                }
+            }
+            for (other, inference) in reached {
+                if other >= from && other != to && !by.contains_key(&other) {
+                    by.insert(other, (node, inference));
+                    if other == from {
+                        break 'search;
+                    }
+                    queue.push_back(other);
+                }
+            }
+        }
+        let mut node = from;
+        while node != to {
+            let Some(&(next, inference)) = by.get(&node) else { return };
+            self.txns.insert(node);
+            if inference != NONE {
+                self.explain(inference);
+            }
+            node = next;
+        }
+    }
+
+    /// That versions of a run stand together needs all of its writers, from those that the
+    /// core has back to the first, or to the known beginning.
+    fn add_runs(&mut self) {
+        let (problem, versions) = (self.certain.problem, self.certain.versions);
+        let mut written: HashMap<u32, Vec<u32>> = HashMap::new();
+        for &txn in &self.txns {
+            for slot in self.certain.slots(txn) {
+                written.entry(problem.writes.all[slot as usize]).or_default().push(slot);
+            }
+        }
+        let mut passed = BTreeSet::new();
+        for &txn in &self.txns {
+            let reads = problem.reads.of(txn).iter().map(|(item, _)| *item);
+            let writes = problem.writes.of(txn).iter().copied();
+            let seen = reads.zip(self.certain.versions_read(txn).iter().copied());
+            for (item, mut version) in seen.chain(writes.zip(self.certain.slots(txn))) {
+                let others = written.get(&item).is_some_and(|slots| *slots != [version]);
+                while others && passed.insert(version) {
+                    let previous = versions.previous[version as usize];
+                    if previous == NONE || self.known(item, versions.writer[version as usize]) {
+                        break;
+                    }
+                    version = previous;
+                }
+            }
+        }
+        let writers = passed.iter().map(|version| versions.writer[*version as usize]);
+        self.txns.extend(writers.filter(|txn| *txn != INITIAL));
+    }
+
+    fn known(&self, item: u32, writer: u32) -> bool {
+        let known = &self.certain.problem.known_order;
+        (item as usize) < known.len() && known.of(item).contains(&writer)
+    }
+
+    fn problem(&self) -> (Problem, Names) {
+        let whole = self.certain.problem;
+        let txns: Vec<u32> = self.txns.iter().copied().collect();
+        let touched = txns.iter().flat_map(|txn| {
+            let reads = whole.reads.of(*txn).iter().map(|(item, _)| *item);
+            reads.chain(whole.writes.of(*txn).iter().copied())
+        });
+        let items: BTreeSet<u32> = touched.collect();
+        let names = Names { txns, items: items.into_iter().collect() };
+        let mut problem = Problem { items: names.items.len() as u32, ..Problem::default() };
+        let mut sessions = HashMap::new();
+        for &txn in &names.txns {
+            let count = sessions.len() as u32;
+            let session = whole.session_of[txn as usize];
+            problem.session_of.push(*sessions.entry(session).or_insert(count));
+            for &(item, writer) in whole.reads.of(txn) {
+                let writer = if writer == INITIAL { Some(INITIAL) } else { names.txn(writer) };
+                if let Some(writer) = writer {
+                    problem.reads.all.push((names.item(item), writer));
+                }
+            }
+            problem.reads.end_row();
+            problem.writes.all.extend(whole.writes.of(txn).iter().map(|item| names.item(*item)));
+            problem.writes.end_row();
+            if !whole.times.is_empty() {
+                problem.times.push(whole.times[txn as usize]);
+            }
+        }
+        problem.sessions = sessions.len() as u32;
+        let mut known = Rows::default();
+        for &item in &names.items {
+            if (item as usize) < whole.known_order.len() {
+                let [from, to] = row_bounds(&whole.known_order, item);
+                let row = &whole.known_order.all[from..to];
+                known.all.extend(row.iter().filter_map(|txn| names.txn(*txn)));
+            }
+            known.end_row();
+        }
+        problem.known_order = known;
+        (problem, names)
+    }
+}
+
+/// What transactions and items of a core are called in the whole.
+struct Names {
+    txns: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Names {
+    fn txn(&self, whole: u32) -> Option<u32> {
+        self.txns.binary_search(&whole).ok().map(|place| place as u32)
+    }
+
+    fn item(&self, whole: u32) -> u32 {
+        self.items.binary_search(&whole).expect("all items are there") as u32
+    }
+
+    fn rename(&self, steps: &mut [Step]) {
+        for step in steps {
+            step.from = self.txns[step.from as usize];
+            step.to = self.txns[step.to as usize];
+            match &mut step.order {
+                Order::Read { item } | Order::Overwrite { item } => {
+                    *item = self.items[*item as usize];
+                }
+                Order::Before { item, writer } => {
+                    *item = self.items[*item as usize];
+                    if *writer != INITIAL {
+                        *writer = self.txns[*writer as usize];
+                    }
+                }
+                Order::Session | Order::Time => {}
+            }
+            if let Because::Opposite(steps) = &mut step.because {
+                self.rename(steps);
+            }
+        }
+    }
+}
+
+/// The same for a problem whose transactions were renumbered.
+pub(super) fn rename(steps: &mut [Step], order: &[u32], items: u32) {
+    let names = Names { txns: order.to_vec(), items: (0..items).collect() };
+    names.rename(steps);
+}
