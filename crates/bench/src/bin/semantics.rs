@@ -1,5 +1,8 @@
 //! How much of what is generated the rules of an engine predict: the share of
 //! cases that is modelled whole, what is not, and every statement outside.
+//!
+//! Usage: `semantics [TARGET [CASES [SEED [SHOWN [FIRST]]]]]`. It begins with
+//! the case number FIRST, so that a few cases of a long run can be had again.
 
 use isolde_bench::open;
 use isolde_core::Level;
@@ -30,6 +33,7 @@ fn main() {
         arguments.get(place).and_then(|a| a.parse().ok()).unwrap_or(default)
     };
     let (cases, seed, shown) = (number(1, 1000), number(2, 1), number(3, 5));
+    let first = number(4, 0);
     let Some(engine) = open(target) else { return };
     let info = engine.info().clone();
     let profile = engine.profile().clone();
@@ -40,7 +44,7 @@ fn main() {
     let mut counts: BTreeMap<Level, Count> = BTreeMap::new();
     let (mut running, mut predicting) = (Duration::ZERO, Duration::ZERO);
     let mut left = shown;
-    for number in 0..cases {
+    for number in first..first + cases {
         let plan = generator.plan(number);
         let (fixture, case) = (Fixture::of(&plan), plan.to_case());
         let count = counts.entry(plan.level.unwrap_or(profile.default_level)).or_default();
