@@ -155,7 +155,7 @@ impl Walk<'_> {
                 self.use_rule(step, rule);
                 Ok(())
             }
-            (None, class) if is_of_rules(class) => {
+            (None, class) if is_of_rules(class) && !is_of_a_value(error) => {
                 let why = format!(
                     "it failed with {} ({}), and no rule lets it fail here",
                     error.code, error.message
@@ -337,11 +337,17 @@ impl Walk<'_> {
     }
 }
 
-/// Errors that rules are about; all others say something of the statement.
 fn rows_in_words(count: u64) -> String {
     if count == 1 { "1 row".into() } else { format!("{count} rows") }
 }
 
+/// A value that its type does not hold, whatever others do: a data exception
+/// of the standard.
+fn is_of_a_value(error: &DbError) -> bool {
+    error.sqlstate.as_ref().is_some_and(|state| state.starts_with("22"))
+}
+
+/// Errors that rules are about; all others say something of the statement.
 fn is_of_rules(class: ErrorClass) -> bool {
     matches!(
         class,

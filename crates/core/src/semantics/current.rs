@@ -181,6 +181,11 @@ impl Walk<'_> {
             v.by != tx && v.at < started && open_then && !self.buffers(v.by)
         });
         if held_at_start && scan == Scan::Waits {
+            // While the scan waited for another row, this one may have gone
+            // behind it.
+            if last.is_some() && self.moved(place, &self.states_since(place, started)) {
+                states.push(None);
+            }
             return states;
         }
         for moment in self.moments(step) {
@@ -196,11 +201,21 @@ impl Walk<'_> {
         states
     }
 
-    /// Whether an indexed column differs between versions.
-    fn moved(&self, place: Place, states: &[Option<VersionId>]) -> bool {
+    /// What a row was at a moment, and all that it has been since.
+    fn states_since(&self, place: Place, moment: usize) -> Vec<Option<VersionId>> {
+        let versions = &self.store.chain(place).versions;
+        let first = versions.iter().rposition(|v| v.at < moment).unwrap_or(0);
+        versions[first..].iter().filter(|v| !v.dead).map(|v| Some(v.id)).collect()
+    }
+
+    /// Whether versions of a row are in different places: of an index, or in
+    /// partitions.
+    pub fn moved(&self, place: Place, states: &[Option<VersionId>]) -> bool {
         let table = &self.subject.reading.schema.tables[place.table];
         let indexed = |name: &String| {
-            table.is_in_a_key(name) || table.indexes.iter().any(|i| i.columns().contains(name))
+            table.is_in_a_key(name)
+                || table.partitioned_by.as_ref() == Some(name)
+                || table.indexes.iter().any(|i| i.columns().contains(name))
         };
         let rows: Vec<_> = self
             .store

@@ -28,9 +28,9 @@ pub struct PutOff<'a> {
     select: &'a Select,
     /// What it sees of rows that nobody was changing.
     pub view: View,
-    /// Versions in it that open transactions had written: only they could
-    /// change them again.
-    held: BTreeSet<VersionId>,
+    /// Versions in it that open transactions had written, by table: only they
+    /// could change them again.
+    held: BTreeSet<(usize, VersionId)>,
     /// The steps that waited, and have not answered.
     waits: BTreeSet<usize>,
     /// The rows that they changed.
@@ -96,9 +96,12 @@ impl<'a> Walk<'a> {
         self.snapshot(tx, step);
         let tables = 0..self.store.tables.len();
         let view: View = tables.map(|table| self.dirty_view_of(table, step)).collect();
-        let seen = |id: VersionId| view.iter().any(|ids| ids.contains(&id));
-        let versions = self.store.tables.iter().flatten().flat_map(|c| &c.versions);
-        let held = versions.filter(|v| self.is_open(v.by) && seen(v.id)).map(|v| v.id).collect();
+        let mut held = BTreeSet::new();
+        for (table, chains) in self.store.tables.iter().enumerate() {
+            let versions = chains.iter().flat_map(|c| &c.versions);
+            let open = versions.filter(|v| self.is_open(v.by) && view[table].contains(&v.id));
+            held.extend(open.map(|v| (table, v.id)));
+        }
         self.use_rule(step, self.conduct(tx).rules.read);
         let changed = Vec::new();
         self.put_off.push(PutOff { step, tx, select, view, held, waits, changed });
@@ -121,12 +124,18 @@ impl<'a> Walk<'a> {
                     let before = first.checked_sub(1).map(|b| &versions[b]).filter(|v| !v.dead);
                     let reached = before.is_none_or(|v| {
                         read.view[table].contains(&v.id)
-                            && (v.by == tx || !read.held.contains(&v.id))
+                            && (v.by == tx || !read.held.contains(&(table, v.id)))
                     });
                     if reached {
+                        let before = before.map(|v| v.id);
                         let made = versions[first..].iter().filter(|v| mine(v));
-                        let made = made.map(|v| (!v.dead).then_some(v.id));
-                        read.may_show(table, before.map(|v| v.id), made);
+                        let mut made: Vec<_> = made.map(|v| (!v.dead).then_some(v.id)).collect();
+                        // On its way to another place of an index it is nowhere.
+                        let states: Vec<_> = made.iter().copied().chain([before]).collect();
+                        if !states.contains(&None) && self.moved(place, &states) {
+                            made.push(None);
+                        }
+                        read.may_show(table, before, made.into_iter());
                     }
                 }
             }

@@ -146,7 +146,9 @@ impl Walk<'_> {
             }
             Conflict::Ignore | Conflict::DoNothing { .. } => {
                 for (_, place) in taken {
-                    self.sees_conflict(tx, step, place, trouble);
+                    if !self.ignores_what_it_sees(tx, step, place) {
+                        self.sees_conflict(tx, step, place, trouble);
+                    }
                 }
                 self.use_upsert_rule(tx, step);
                 return Ok(0);
@@ -207,7 +209,10 @@ impl Walk<'_> {
                     done.extend(changes);
                     return Ok(if counts_changed { 2 } else { 1 });
                 }
-                self.take(place, tx, self.strength(tx, table, &old, &changed), trouble);
+                let alone = self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit;
+                if !alone || old.row != changed.row {
+                    self.take(place, tx, self.strength(tx, table, &old, &changed), trouble);
+                }
                 if counts_changed && old.row == changed.row {
                     // Whether a row that stays as it is counts has been seen both ways.
                     return Ok(self.choices.choose(2) as u64);
@@ -278,6 +283,16 @@ impl Walk<'_> {
         }
     }
 
+    /// Where nobody waits, a row of the snapshot is reason enough to write
+    /// nothing.
+    fn ignores_what_it_sees(&mut self, tx: TxId, step: usize, place: Place) -> bool {
+        if !self.conduct(tx).refuses {
+            return false;
+        }
+        let snapshot = self.kept_snapshot(tx, step);
+        self.visible(place, tx, snapshot).is_some()
+    }
+
     /// Who keeps a snapshot cannot act on a row that is not in it.
     fn sees_conflict(&mut self, tx: TxId, step: usize, place: Place, trouble: &mut Trouble) {
         let conduct = self.conduct(tx);
@@ -307,9 +322,9 @@ impl Walk<'_> {
         self.takes_the_place(tx, place, &old);
     }
 
-    /// Where rows live by their primary key, a new row takes the record of a
-    /// deleted one: whoever wrote it does not see the old row any more, though
-    /// it was deleted after the view was made.
+    /// Where rows live by their primary key, a new row takes the record of one
+    /// that was deleted or has got another key: whoever wrote it does not see
+    /// the old row any more, though it went after the view was made.
     pub fn takes_the_place(&mut self, tx: TxId, place: Place, new: &Version) {
         let primary = self.keys[place.table].iter().position(|k| k.primary);
         let clustered = self.conduct(tx).clustered && !self.buffers(tx);
@@ -317,11 +332,16 @@ impl Walk<'_> {
         let key = self.key_of(place.table, primary, new);
         let others: Vec<Place> = self.store.places(place.table).filter(|p| *p != place).collect();
         for other in others {
-            let last = self.newest(other, tx);
-            let same =
-                |v: &&Version| v.dead && v.by != tx && self.key_of(place.table, primary, v) == key;
-            if let Some(old) = last.filter(same).cloned() {
+            let has_key = |v: &Version| self.key_of(place.table, primary, v) == key;
+            let Some(last) = self.newest(other, tx).filter(|v| v.by != tx) else { continue };
+            if last.dead && has_key(last) {
+                let old = last.clone();
                 self.store.delete(other, old, tx, self.statements, self.now);
+            } else if !last.dead && !has_key(last) {
+                let versions = &self.store.chain(other).versions;
+                if let Some(had) = versions.iter().rposition(|v| !v.dead && has_key(v)) {
+                    self.store.hide(other, had, tx, self.statements, self.now);
+                }
             }
         }
     }

@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
     }
 
     async fn read(&mut self, tx: TxId, step: usize, select: &'a Select) -> Result<(), Stop> {
-        if self.conduct(tx).reads_lock && !self.txs[tx].autocommit {
+        if self.plain_reads_lock(tx, step) {
             return self.locking_query(tx, step, select).await;
         }
         if self.put_off(tx, step, select)? {

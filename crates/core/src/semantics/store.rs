@@ -71,6 +71,14 @@ impl Store {
         self.add_version(place, Version { by, statement, at, dead: true, ..was });
     }
 
+    /// To a transaction a version, and all before it, is no more; what came
+    /// after it stays what it is to everybody.
+    pub fn hide(&mut self, place: Place, version: usize, by: TxId, statement: usize, at: usize) {
+        let versions = &mut self.tables[place.table][place.chain].versions;
+        let hidden = Version { by, statement, at, dead: true, ..versions[version].clone() };
+        versions.insert(version + 1, hidden);
+    }
+
     /// Takes back what a transaction wrote after the given statement.
     pub fn roll_back(&mut self, tx: TxId, after: Option<usize>) {
         let gone = |v: &Version| v.by == tx && after.is_none_or(|s| v.statement > s);

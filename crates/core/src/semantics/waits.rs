@@ -132,10 +132,8 @@ impl Walk<'_> {
     /// The tables whose rows a statement may lock.
     fn may_lock(&self, tx: TxId, step: usize) -> BTreeSet<usize> {
         let Some(statement) = self.operation(step) else { return BTreeSet::new() };
-        let reads_lock = self.conduct(tx).reads_lock
-            && (!self.txs[tx].autocommit || self.autocommit_is_off(step));
         let plain = matches!(statement, Stmt::Select(select) if select.locking.is_none());
-        if plain && !reads_lock {
+        if plain && !self.plain_reads_lock(tx, step) {
             return BTreeSet::new();
         }
         let schema = &self.subject.reading.schema.tables;
@@ -157,6 +155,11 @@ impl Walk<'_> {
             }
             tables.extend(more);
         }
+    }
+
+    /// Whether a plain read locks what it reads.
+    pub fn plain_reads_lock(&self, tx: TxId, step: usize) -> bool {
+        self.conduct(tx).reads_lock && (!self.txs[tx].autocommit || self.autocommit_is_off(step))
     }
 
     /// Whether its session has switched autocommit off. A statement that then

@@ -82,10 +82,13 @@ impl Walk<'_> {
             return self.written(tx, step, (done, unchanged), trouble, before).await;
         }
         let mut changes = Vec::new();
+        let alone = self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit;
         for fresh in found {
             let Some(place) = self.store.find(table, fresh.source) else { continue };
             let fresh = match self.target(place, fresh.source, tx) {
                 Target::Same => fresh,
+                // What it leaves as it found it is nothing that it acts on.
+                Target::Passed if alone && self.is_as_found(place, &fresh) => continue,
                 Target::Passed => return Err(self.passed(tx, step)),
                 Target::Gone => {
                     self.overtaken(tx, step, &mut trouble);
@@ -123,7 +126,6 @@ impl Walk<'_> {
         for (place, fresh) in changes {
             let new = self.version(fresh, tx);
             let Some(old) = self.newest(place, tx).cloned() else { continue };
-            let alone = self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit;
             if alone && old.row == new.row {
                 continue;
             }
@@ -259,6 +261,12 @@ impl Walk<'_> {
         }
         self.use_rule(step, rules.changed_row);
         true
+    }
+
+    /// Whether a statement leaves a row as it found it.
+    fn is_as_found(&self, place: Place, fresh: &Fresh) -> bool {
+        let mut versions = self.store.chain(place).versions.iter();
+        versions.any(|v| v.id == fresh.source && !v.dead && *v.row == fresh.row)
     }
 
     fn passed(&self, tx: TxId, step: usize) -> Stop {

@@ -4,6 +4,7 @@
 
 mod commits;
 mod merging;
+mod moves;
 mod runs;
 mod serial;
 mod three_way;
@@ -29,7 +30,8 @@ const TABLE: &str = "create table t (id int primary key, v int)";
 struct Told {
     history: History,
     reading: Reading,
-    first_rows: Vec<Vec<i64>>,
+    /// Of each table.
+    first_rows: Vec<Vec<Vec<i64>>>,
     level: Level,
 }
 
@@ -54,14 +56,27 @@ impl Told {
             operations: Vec::new(),
             levels: Vec::new(),
         };
-        let first_rows = first_rows.iter().map(|(id, v)| vec![*id, *v]).collect();
+        let first_rows = vec![first_rows.iter().map(|(id, v)| vec![*id, *v]).collect()];
         Told { history, reading, first_rows, level }
     }
 
     /// Another table in the place of the usual one.
     fn in_table(mut self, table: &str, rows: &[&[i64]]) -> Told {
         self.reading.schema = read::schema([table], Family::Sqlite).schema;
-        self.first_rows = rows.iter().map(|row| row.to_vec()).collect();
+        self.first_rows = vec![rows.iter().map(|row| row.to_vec()).collect()];
+        self
+    }
+
+    /// A second table beside the usual one.
+    fn beside(mut self, table: &str, rows: &[&[i64]]) -> Told {
+        self.reading.schema = read::schema([TABLE, table], Family::Sqlite).schema;
+        self.first_rows.push(rows.iter().map(|row| row.to_vec()).collect());
+        self
+    }
+
+    /// On a server that is set like this.
+    fn set(mut self, name: &str, value: &str) -> Told {
+        self.history.on.settings.insert(name.into(), value.into());
         self
     }
 
@@ -84,6 +99,7 @@ impl Told {
             Some(Stmt::Begin(_)) => Operation::Begin(BeginForm::Plain),
             Some(Stmt::Commit) => Operation::Commit,
             Some(Stmt::Rollback) => Operation::Rollback,
+            Some(Stmt::SetAutocommit(false)) => Operation::AutocommitOff,
             Some(other) => Operation::Statement(Box::new(other)),
             None => panic!("{sql}"),
         });
@@ -126,9 +142,9 @@ impl Told {
             });
         }
         self.event(session, step, what);
-        if let Some(how) = ends {
-            let mine = |t: &Transaction| t.session == session;
-            let transaction = self.history.transactions.iter().rposition(mine).unwrap();
+        let mine = |t: &Transaction| t.session == session;
+        let transaction = self.history.transactions.iter().rposition(mine);
+        if let (Some(how), Some(transaction)) = (ends, transaction) {
             self.history.transactions[transaction].how = how;
             self.event(session, step, What::Ended { transaction, how });
         }
@@ -157,7 +173,8 @@ impl Told {
         let database = rusqlite::Connection::open_in_memory().unwrap();
         let tables = VersionTables { schema: &self.reading.schema, dialect: &self.reading.dialect };
         let literals = |row: &Vec<i64>| row.iter().map(|v| Literal::Int(*v)).collect();
-        let rows = vec![self.first_rows.iter().map(literals).collect()];
+        let rows: Vec<_> =
+            self.first_rows.iter().map(|rows| rows.iter().map(literals).collect()).collect();
         for sql in tables.create_sql().iter().chain(&tables.load_sql(&rows)) {
             database.execute(sql, []).unwrap();
         }

@@ -176,3 +176,48 @@ fn one_writer_at_a_time() {
     let went_on = stale(changed(1)).does("s2", "commit", What::Done);
     assert_eq!(breaks(&went_on.leaves(&[(1, 11), (2, 0)]), Some("s2.3")), "S3");
 }
+
+#[test]
+fn a_value_that_its_type_does_not_hold_is_nobody_s_rule() {
+    let run = |sqlstate: &str| {
+        let What::Error(mut failed) = error(ErrorClass::Constraint) else { unreachable!() };
+        failed.sqlstate = Some(sqlstate.into());
+        two("mariadb", RepeatableRead)
+            .does("s1", SET, What::Error(failed))
+            .leaves(&[(1, 10), (2, 20)])
+    };
+    assert!(matches!(run("22003").predicted(), Prediction::NotModelled { .. }));
+    assert_eq!(breaks(&run("23000"), Some("s1.2")), "I6");
+}
+
+/// s2 ignores a row whose key is taken, by one that was changed since or added.
+#[test]
+fn to_ignore_a_row_of_the_snapshot_meets_nobody() {
+    let run = |sql: &str, key: i64, left: &[(i64, i64)]| {
+        two("turso+mvcc", Level::Snapshot)
+            .does("s1", sql, changed(1))
+            .does("s1", "commit", What::Done)
+            .does("s2", &format!("insert or ignore into t values ({key}, 5)"), changed(0))
+            .does("s2", "commit", What::Done)
+            .leaves(left)
+    };
+    is_inside(&run(SET, 1, &[(1, 11), (2, 20)]));
+    let added = run("insert into t values (3, 30)", 3, &[(1, 10), (2, 20), (3, 30)]);
+    assert_eq!(breaks(&added, Some("s2.2")), "U2");
+}
+
+/// An INSERT that ignores is no read: the view is made after it.
+#[test]
+fn to_ignore_a_row_makes_no_view() {
+    let run = |seen| {
+        two("mysql", RepeatableRead)
+            .does("s2", "insert or ignore into t values (2, 5)", changed(0))
+            .does("s1", SET, changed(1))
+            .does("s1", "commit", What::Done)
+            .does("s2", READ, rows(&[seen]))
+            .does("s2", "commit", What::Done)
+            .leaves(&[(1, 11), (2, 20)])
+    };
+    is_inside(&run(11));
+    assert_eq!(breaks(&run(10), Some("s2.3")), "I1");
+}

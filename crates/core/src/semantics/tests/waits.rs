@@ -49,6 +49,65 @@ fn a_dirty_read_may_have_seen_what_a_failed_statement_took_back() {
     assert_eq!(breaks(&run(0), Some("s3.2")), "I3");
 }
 
+/// s1 has deleted a row of another table, which has nothing to do with what
+/// it looks at beside s2.
+#[test]
+fn versions_of_different_tables_are_different() {
+    let run = |seen| {
+        Told::on("mysql", ReadUncommitted, &[(1, 10), (2, 20)])
+            .beside("create table u (x int)", &[&[5]])
+            .does("s1", "begin", What::Done)
+            .does("s2", "begin", What::Done)
+            .does("s1", "update t set v = 21 where id = 2", changed(1))
+            .does("s1", "delete from u", changed(1))
+            .waits("s2", "update t set v = 0")
+            .does("s1", "select v from t where id = 1", rows(&[seen]))
+            .does("s1", "rollback", What::Done)
+            .replies("s2", changed(2))
+            .does("s2", "commit", What::Done)
+            .leaves(&[(1, 0), (2, 0)])
+    };
+    is_inside(&run(10));
+    is_inside(&run(0));
+    assert_eq!(breaks(&run(20), Some("s1.4")), "I3");
+}
+
+/// The read of a session without autocommit begins a transaction, and fails
+/// with it: none is recorded.
+#[test]
+fn a_read_without_autocommit_locks_at_serializable() {
+    let run = |before: &str, setting| {
+        two("mariadb", Serializable)
+            .set("innodb_snapshot_isolation", setting)
+            .does("s3", before, What::Done)
+            .does("s1", "insert into t values (3, 30)", changed(1))
+            .waits("s3", "select v from t")
+            .does("s1", "commit", What::Done)
+            .replies("s3", error(ErrorClass::WriteConflict))
+            .leaves(&[(1, 10), (2, 20), (3, 30)])
+    };
+    is_inside(&run("set autocommit = 0", "ON"));
+    is_inside(&run("begin", "ON"));
+    assert_eq!(breaks(&run("set autocommit = 0", "OFF"), Some("s3.2")), "I4");
+}
+
+/// Two rows look alike. If one of them was skipped nobody knows which.
+#[test]
+fn rows_that_may_have_been_skipped_are_not_held() {
+    let run = |seen: &[i64]| {
+        Told::on("mysql", ReadCommitted, &[(1, 10), (2, 10)])
+            .does("s1", "begin", What::Done)
+            .does("s2", "begin", What::Done)
+            .does("s1", "select v from t for update skip locked", rows(seen))
+            .does("s2", "update t set v = 5 where id = 1", changed(1))
+            .does("s2", "commit", What::Done)
+            .does("s1", "commit", What::Done)
+            .leaves(&[(1, 5), (2, 10)])
+    };
+    is_inside(&run(&[10]));
+    assert_eq!(breaks(&run(&[10, 10]), Some("s2.2")), "I11");
+}
+
 /// Twelve rows change while s2 looks for the last of them: which of the others
 /// it saw before and which after makes no difference.
 #[test]
@@ -155,4 +214,44 @@ fn an_upsert_that_waited_for_a_row_that_it_does_not_see_fails() {
     is_inside(&run(error(ErrorClass::Serialization)).leaves(&left));
     let skipped = run(changed(0)).does("s2", "commit", What::Done).leaves(&left);
     assert_eq!(breaks(&skipped, Some("s2.3")), "P8");
+}
+
+/// s1 has changed the row that s3 leaves as it is.
+#[test]
+fn an_upsert_by_itself_that_changes_nothing_waits_for_nobody() {
+    let run = |told: Told| {
+        told.does("s1", "update t set v = 11 where id = 1", changed(1))
+            .does(
+                "s3",
+                "insert into t values (1, 5) on conflict (id) do update set id = 1",
+                changed(0),
+            )
+            .does("s1", "commit", What::Done)
+            .leaves(&[(1, 11), (2, 20)])
+    };
+    is_inside(&run(two("tidb", RepeatableRead)));
+    let begun = two("tidb", RepeatableRead).does("s3", "begin", What::Done);
+    assert_eq!(breaks(&run(begun), Some("s3.2")), "T7");
+    assert_eq!(breaks(&run(two("mysql", RepeatableRead)), Some("s3.1")), "I11");
+}
+
+/// s3 finds the first row as it would leave it, and waits for the second; s1
+/// changes the first meanwhile.
+#[test]
+fn an_update_by_itself_may_leave_a_row_as_it_found_it() {
+    let run = |told: Told, count: u64, first: i64| {
+        let told = told
+            .does("s1", "update t set v = 30 where id = 1", changed(1))
+            .does("s1", "select v from t where id = 2 for update", rows(&[20]))
+            .waits("s3", "update t set v = 10")
+            .does("s1", "commit", What::Done)
+            .replies("s3", changed(count));
+        told.leaves(&[(1, first), (2, 10)])
+    };
+    let tidb = || two("tidb", RepeatableRead);
+    is_inside(&run(tidb(), 1, 30));
+    is_inside(&run(tidb(), 2, 10));
+    assert_eq!(breaks(&run(tidb(), 1, 10), Some("s3.1")), "T2");
+    let begun = tidb().does("s3", "begin", What::Done);
+    assert_eq!(breaks(&run(begun, 1, 30), Some("s3.2")), "T2");
 }
