@@ -150,7 +150,6 @@ impl Walk<'_> {
                 trouble.must(ErrorClass::Serialization, rules.changed_row, why);
                 continue;
             } else {
-                self.use_rule(step, rules.changed_row);
                 places.iter().for_each(|p| self.moved_apart(*p, tx, &mut trouble));
                 let Some(newest) = newest.into_iter().collect::<Option<Vec<VersionId>>>() else {
                     continue;
@@ -166,7 +165,12 @@ impl Walk<'_> {
                 let views = Views { outer: &narrow, inner: &inner };
                 let sql = self.tables.select_with_sources(select, views);
                 let again = self.evaluate(sql, Some(step)).await?;
-                rows.extend(again.into_iter().map(|mut cells| cells.split_off(sources.len())));
+                let again: Vec<Row> =
+                    again.into_iter().map(|mut cells| cells.split_off(sources.len())).collect();
+                if again != [row] {
+                    self.use_rule(step, rules.changed_row);
+                }
+                rows.extend(again);
             }
             for place in places {
                 self.not_in_snapshot(place, tx, &mut trouble);

@@ -105,6 +105,7 @@ impl Walk<'_> {
                     {
                         // It was locked for the second test, and stays so.
                         self.lock(place, tx, Strength::NoKeyUpdate);
+                        self.use_rule(step, self.conduct(tx).rules.changed_row);
                         continue;
                     }
                     let narrow = Walk::narrowed(&view, table, vec![newest]);
@@ -116,6 +117,9 @@ impl Walk<'_> {
                     let Some(again) = self.fresh(table, sql, Some(step)).await?.pop() else {
                         continue;
                     };
+                    if again.row != fresh.row {
+                        self.use_rule(step, self.conduct(tx).rules.changed_row);
+                    }
                     again
                 }
             };
@@ -207,6 +211,7 @@ impl Walk<'_> {
                     self.moved_apart(place, tx, &mut trouble);
                     if !self.fits_again(step, (table, search), (id, newest), &view).await? {
                         self.lock(place, tx, Strength::Update);
+                        self.use_rule(step, self.conduct(tx).rules.changed_row);
                         continue;
                     }
                 }
@@ -250,7 +255,7 @@ impl Walk<'_> {
     }
 
     /// A target was changed after the snapshot; true when the statement looks
-    /// at it again.
+    /// at it again. Whether that explains anything depends on what it finds.
     fn overtaken(&mut self, tx: TxId, step: usize, trouble: &mut Trouble) -> bool {
         let conduct = self.conduct(tx);
         let (rules, changed) = (conduct.rules, conduct.changed);
@@ -259,7 +264,9 @@ impl Walk<'_> {
             trouble.conflict(rules.changed_row, why);
             return false;
         }
-        self.use_rule(step, rules.changed_row);
+        if changed != Changed::Recheck {
+            self.use_rule(step, rules.changed_row);
+        }
         true
     }
 

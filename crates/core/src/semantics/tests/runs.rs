@@ -206,6 +206,33 @@ fn to_ignore_a_row_of_the_snapshot_meets_nobody() {
     assert_eq!(breaks(&added, Some("s2.2")), "U2");
 }
 
+/// s1 changes the first row and adds one, s2 waits for it.
+#[test]
+fn the_second_test_explains_what_it_changes_and_nothing_else() {
+    let explains = |first: &str, second: &str, count: u64, left: &[(i64, i64)]| {
+        let told = two("postgres", ReadCommitted)
+            .does("s1", first, changed(1))
+            .does("s1", "insert into t values (3, 30)", changed(1))
+            .waits("s2", second)
+            .does("s1", "commit", What::Done)
+            .replies("s2", changed(count))
+            .does("s2", "commit", What::Done)
+            .leaves(left);
+        let Prediction::Inside { rules } = told.predicted() else { panic!("{first} {second}") };
+        let step = told.history.steps.iter().position(|s| s.label == "s2.2").unwrap();
+        rules[step].iter().any(|rule| rule.id == "P3")
+    };
+    let after = |first| [(1, first), (2, 0), (3, 30)];
+    let same = "update t set v = 10 where id = 1";
+    assert!(!explains(same, "update t set v = 0", 2, &after(0)));
+    assert!(!explains(SET, "update t set v = 0", 2, &after(0)));
+    assert!(!explains("delete from t where id = 1", "update t set v = 0", 1, &after(0)[1..]));
+    assert!(explains(SET, "update t set v = v - 10 where id = 1", 1, &[(1, 1), (2, 20), (3, 30)]));
+    assert!(explains(SET, "update t set v = 0 where v in (10, 20)", 1, &after(11)));
+    assert!(explains(SET, "delete from t where v in (10, 20)", 1, &[(1, 11), (3, 30)]));
+    assert!(!explains(SET, "delete from t where v < 30", 2, &[(3, 30)]));
+}
+
 /// An INSERT that ignores is no read: the view is made after it.
 #[test]
 fn to_ignore_a_row_makes_no_view() {
