@@ -3,14 +3,14 @@
 use super::Stop;
 use super::conclude::{Expected, Trouble};
 use super::foreign::Change;
-use super::rules::{Changed, Locks};
+use super::rules::{Changed, Locks, Rule};
 use super::store::{Place, Store, TxId, Version, VersionId};
 use super::transaction::Strength;
 use super::version_tables::{Fresh, Search, View, Views, whole};
 use super::walk::Walk;
 use super::write_view::{Assigned, Reads, reads_others};
 use crate::history::ErrorClass;
-use crate::sql::{Delete, Stmt, Update};
+use crate::sql::{Delete, Expr, Stmt, Update};
 
 /// A row that a statement found, against what has become of it since.
 enum Target {
@@ -127,6 +127,7 @@ impl Walk<'_> {
         }
         let mut done = Vec::new();
         let mut unchanged = 0;
+        let mut writes_equal: Option<bool> = None;
         for (place, fresh) in changes {
             let new = self.version(fresh, tx);
             let Some(old) = self.newest(place, tx).cloned() else { continue };
@@ -139,7 +140,13 @@ impl Walk<'_> {
             }
             self.take(place, tx, self.strength(tx, table, &old, &new), &mut trouble);
             if self.conduct(tx).counts_changed_rows && old.row == new.row {
-                // Nothing is written, and the own view keeps what it showed.
+                // It does not count, and as a rule it is not written either.
+                if let Some(rule) = self.may_write_equal(tx, place, update)
+                    && *writes_equal.get_or_insert_with(|| self.choices.choose(2) == 1)
+                {
+                    self.use_rule(step, rule);
+                    self.store.add_version(place, new);
+                }
                 continue;
             }
             self.holds_rules_of_row(tx, table, &new, &mut trouble);
@@ -148,6 +155,22 @@ impl Walk<'_> {
             done.push(Change { place, old: Some(old), new: Some(new) });
         }
         self.written(tx, step, (done, unchanged), trouble, before).await
+    }
+
+    /// The rule by which a row that stays as it was may be written, where
+    /// that shows: its newest version is not in the view.
+    fn may_write_equal(&self, tx: TxId, place: Place, update: &Update) -> Option<&'static Rule> {
+        let rule = self.conduct(tx).writes_equal?;
+        let (snapshot, newest) = (self.snapshot_of(tx)?, self.newest(place, tx)?);
+        let unseen = newest.by != tx && !self.committed_before(newest.by, snapshot);
+        let mut read: Vec<&str> = Vec::new();
+        update.visit(&mut |e| {
+            if let Expr::Column { name, .. } = e {
+                read.push(name);
+            }
+        });
+        let reads_all = update.sets.iter().all(|(column, _)| read.contains(&column.as_str()));
+        (unseen && !reads_all).then_some(rule)
     }
 
     /// What an UPDATE did to its rows: their keys, and what it comes to.

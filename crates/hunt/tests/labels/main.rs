@@ -64,7 +64,7 @@ fn postgres_that_was_fetched() {
 
 #[test]
 fn mariadb_of_this_machine() {
-    prove("mariadb", cases::innodb::CASES, innodb::RULES, &["M2"]);
+    prove("mariadb", cases::innodb::CASES, innodb::RULES, &["I10", "M2"]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn mysql_and_mariadb_that_were_fetched() {
         let lacks: &[&str] = match *target {
             // Under snapshot isolation every view is told by the rule of the first
             // read, and updates are not semi-consistent.
-            "mariadb@11.8" => &["I7", "I14"],
+            "mariadb@11.8" => &["I7", "I10", "I14"],
             // No NOWAIT, by which a lock is told.
             "mysql@5.7" | "mariadb@10.2" => &["M2", "I11"],
             _ => &["M2"],

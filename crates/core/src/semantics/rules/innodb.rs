@@ -4,6 +4,7 @@ use super::{Conduct, Rule, SnapshotAt, Used, Waits, rule};
 use crate::Level;
 use crate::generate::BeginForm;
 use crate::history::TargetInfo;
+use crate::sql::dialect::is_among;
 
 const CR: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-consistent-read.html";
 const IL: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-transaction-isolation-levels.html";
@@ -15,11 +16,12 @@ const SP: &str = "https://dev.mysql.com/doc/refman/8.4/en/savepoint.html";
 const FK: &str = "https://dev.mysql.com/doc/refman/8.4/en/create-table-foreign-keys.html";
 const OD: &str = "https://dev.mysql.com/doc/refman/8.4/en/insert-on-duplicate.html";
 const CH: &str = "https://dev.mysql.com/doc/refman/8.4/en/constraint-invalid-data.html";
+const UP: &str = "https://dev.mysql.com/doc/refman/8.4/en/update.html";
 const MS: &str = "https://mariadb.com/kb/en/innodb-system-variables/#innodb_snapshot_isolation";
 
 pub static RULES: &[&Rule] = &[
-    &I1, &I2, &I3, &I4, &I5, &I6, &I7, &I8, &I9, &I11, &I14, &I18, &I19, &I20, &I21, &I22, &I27,
-    &I29, &M2,
+    &I1, &I2, &I3, &I4, &I5, &I6, &I7, &I8, &I9, &I10, &I11, &I14, &I18, &I19, &I20, &I21, &I22,
+    &I27, &I29, &M2,
 ];
 
 pub static I1: Rule = rule(
@@ -94,6 +96,19 @@ pub static I9: Rule = rule(
      sees what a plain SELECT would",
 )
 .telling(1);
+pub static I10: Rule = rule(
+    "I10",
+    "updates that change nothing",
+    UP,
+    "an UPDATE that leaves a row as it was does not count it; if it does not read all columns that it \
+     sets it writes the row all the same, and the view has its newest version from then on",
+)
+.telling(3)
+.holds_for("mysql mariadb@10.0-10.2")
+.seen(
+    "the manual has MySQL notice that a column is set to what it has, and not update it",
+    "mysql/update-that-changes-nothing",
+);
 pub static I11: Rule = rule(
     "I11",
     "row locks",
@@ -219,6 +234,8 @@ pub fn conduct(on: &TargetInfo, level: Level, form: BeginForm) -> Conduct {
             _ => SnapshotAt::FirstRead,
         },
         unread: (!weak && !at_once).then_some(&I8),
+        writes_equal: (repeatable && is_among(I10.versions, &on.engine, &on.version))
+            .then_some(&I10),
         waits: Waits::Scans,
         commit_ordered: level == Level::Serializable,
         semi_consistent: weak && !snapshot_writes,

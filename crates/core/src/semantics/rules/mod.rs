@@ -226,6 +226,9 @@ pub struct Conduct {
     pub failed_holds: bool,
     /// A query that the optimizer answers without a look takes no snapshot.
     pub unread: Option<&'static Rule>,
+    /// An UPDATE that does not read the columns that it sets may write a row
+    /// that stays as it was.
+    pub writes_equal: Option<&'static Rule>,
     pub rules: &'static Used,
 }
 
@@ -277,6 +280,7 @@ impl Conduct {
             conflicts_before_checks: false,
             failed_holds: false,
             unread: None,
+            writes_equal: None,
             rules,
         }
     }

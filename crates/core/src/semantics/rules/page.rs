@@ -163,7 +163,8 @@ impl Section {
                 let Some(conduct) = conduct(&on, level, Some(form)) else { continue };
                 let serial = (level == Level::Serializable).then_some(conduct.rules.serial);
                 let rules = conduct.rules.of_statements().into_iter();
-                for rule in rules.chain(conduct.may_abort).chain(conduct.unread).chain(serial) {
+                let more = [conduct.may_abort, conduct.unread, conduct.writes_equal, serial];
+                for rule in rules.chain(more.into_iter().flatten()) {
                     let at = levels.entry(level).or_default();
                     if !at.contains(&rule) {
                         at.push(rule);

@@ -177,6 +177,29 @@ fn one_writer_at_a_time() {
     assert_eq!(breaks(&went_on.leaves(&[(1, 11), (2, 0)]), Some("s2.3")), "S3");
 }
 
+/// An UPDATE that leaves the row as it is, by a column that it reads or not.
+#[test]
+fn a_row_that_stays_as_it_was_may_be_written_where_it_is_not_compared() {
+    let run = |engine: &str, sql: &str, seen: i64| {
+        two(engine, RepeatableRead)
+            .in_table("create table t (id int primary key, v int, w int)", &[&[1, 10, 5]])
+            .does("s2", READ, rows(&[10]))
+            .does("s1", SET, changed(1))
+            .does("s1", "commit", What::Done)
+            .does("s2", sql, changed(0))
+            .does("s2", READ, rows(&[seen]))
+            .does("s2", "commit", What::Done)
+            .leaves_rows(&[&[1, 11, 5]])
+    };
+    let (unread, read) = ("update t set w = 5 where id = 1", "update t set w = 5 where w = 5");
+    is_inside(&run("mysql", unread, 11));
+    is_inside(&run("mysql", unread, 10));
+    is_inside(&run("mysql", read, 10));
+    assert_eq!(breaks(&run("mysql", read, 11), Some("s2.4")), "I1");
+    is_inside(&run("mariadb", unread, 10));
+    assert_eq!(breaks(&run("mariadb", unread, 11), Some("s2.4")), "I1");
+}
+
 #[test]
 fn a_value_that_its_type_does_not_hold_is_nobody_s_rule() {
     let run = |sqlstate: &str| {

@@ -21,6 +21,20 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
+        name: "an update that changes nothing takes the newest version into the view",
+        engines: "mysql, mariadb@10.0-10.2",
+        shows: &[("I10", Step("s1.3")), ("I5", Step("s1.4"))],
+        setup: "create table t (id int primary key, v int, w int);
+            insert into t values (1, 10, 5);",
+        steps: "s1> begin;
+            s1> select v from t where id = 1;
+            s2> update t set v = 15 where id = 1;
+            s1> update t set w = 5 where id = 1;
+            s1> select v from t where id = 1;
+            s1> commit;",
+        ..RR
+    },
+    Labelled {
         name: "each read has a view of its own",
         shows: &[("I2", Step("s1.2")), ("I2", Step("s1.3"))],
         steps: "s1> begin;
