@@ -13,7 +13,7 @@ use crate::error::ReadError;
 use crate::source::Source;
 use crate::words::{NIL, Resolver, is_text, number};
 use batch::{Batch, Kind, OpKind, Syntax};
-use isolde_checker::{Builder, History, Item, Status, Value};
+use isolde_checker::{Builder, History, Item, Session, Status, Value};
 
 /// An operation longer than this is taken for garbage.
 const LONGEST: usize = 64 << 20;
@@ -149,6 +149,7 @@ struct Pairing {
     open: Vec<Invoked>,
     /// Counts operations: the only clock there is.
     now: u64,
+    last_index: Option<u64>,
     transactions: usize,
     /// Whether nil is an empty list: if anything was appended anywhere.
     lists: bool,
@@ -205,9 +206,7 @@ impl Pairing {
             self.transactions += 1;
             let session = session.unwrap_or_else(|| builder.new_session());
             builder.begin(session);
-            if let Some(index) = number(record.index) {
-                builder.call_by_number(index);
-            }
+            self.name(&mut builder, record.index, session);
             if invoked.active {
                 let end = if record.kind == Kind::Info { u64::MAX } else { self.now };
                 builder.times(invoked.begin, end);
@@ -303,6 +302,18 @@ impl Pairing {
         }
     }
 
+    /// Calls the open transaction by the index of its completion. Files by hand may
+    /// count for each process apart.
+    fn name(&mut self, builder: &mut Builder, index: u64, session: Session) {
+        let Some(index) = number(index) else { return };
+        if self.last_index.is_none_or(|last| index > last) {
+            self.last_index = Some(index);
+            builder.call_by_number(index);
+        } else {
+            builder.call(&format!("T{index}-{}", session.0));
+        }
+    }
+
     /// Ends the open transaction as one of which nothing was heard.
     fn end_unknown(&mut self, builder: &mut Builder, invoked: &Invoked) {
         self.transactions += 1;
@@ -324,7 +335,7 @@ impl Pairing {
         open.sort_by_key(|(_, invoked)| invoked.begin);
         for (slot, invoked) in open {
             let session = match slot.checked_sub(1) {
-                Some(session) => isolde_checker::Session(session as u32),
+                Some(session) => Session(session as u32),
                 None => builder.new_session(),
             };
             builder.begin(session);
