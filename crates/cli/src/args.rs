@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::baseline::BaselineArgs;
+use crate::check_args::{self, CheckArgs};
 use crate::exit_code;
 use crate::hunt_args::{FaultsArgs, HuntArgs};
 use clap::builder::FalseyValueParser;
@@ -190,6 +191,13 @@ pub enum Command {
         #[command(flatten)]
         starting: Starting,
     },
+    /// Which isolation levels does a recorded history satisfy, and if not, why?
+    ///
+    /// Reads the histories of Elle and Jepsen, Plume, PolySI, IsoVista, AWDIT, Cobra
+    /// and dbcop, and Isolde's own (docs/history-format.md). Says for every level
+    /// whether it holds, and shows each class of anomalies by a shortest cycle.
+    #[command(after_help = check_args::EXAMPLES)]
+    Check(CheckArgs),
     /// Run the library of known bugs and compare with what is recorded.
     ///
     /// Exits 1 when a case does not do what it did when it was recorded.

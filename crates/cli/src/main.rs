@@ -3,6 +3,7 @@
 
 mod args;
 mod baseline;
+mod check_args;
 mod commands;
 mod console;
 mod diff;
@@ -40,7 +41,10 @@ fn main() -> std::process::ExitCode {
             }
             Err(help) => help.exit(),
         };
-        interrupt::install();
+        // A check leaves nothing to tidy up: Ctrl-C ends it at once.
+        if !matches!(args.command, args::Command::Check(_)) {
+            interrupt::install();
+        }
         let console = console::Console::new(args.quiet);
         let code = commands::run(args, &console).unwrap_or_else(|failure| {
             console.error(&failure.message);

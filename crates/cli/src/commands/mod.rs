@@ -1,5 +1,7 @@
 //! One file a command.
 
+mod check;
+mod check_show;
 mod clean;
 mod convert;
 mod driver_check;
@@ -75,6 +77,7 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         Command::Explain { case, on, level, .. } => {
             explain::run(&context, &case, on.as_deref(), &level)
         }
+        Command::Check(check) => check::run(&context, &check),
         Command::Test { regex, on, level, record, repeat, junit, cases, .. } => {
             let wish = test::Wish { on, level, record, repeat, junit };
             test::run(&context, regex.as_deref(), cases.as_deref(), &wish)

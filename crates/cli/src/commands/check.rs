@@ -1,0 +1,133 @@
+//! `isolde check FILE…`: which isolation levels does a history satisfy, and if one
+//! is not, which cycle of dependencies shows it?
+
+use super::check_show::{json_of, shown_before, text_of};
+use super::{Context, Outcome};
+use crate::check_args::CheckArgs;
+use crate::exit_code::{ExitCode, Failure};
+use isolde_checker::{History, Level, Report, Verdict, check};
+use isolde_histories::{FORMATS, Format, dot, picture};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A history with what was concluded from it.
+pub struct Checked {
+    pub file: String,
+    pub format: &'static str,
+    pub history: History,
+    pub report: Report,
+    pub reading: Duration,
+    pub checking: Duration,
+}
+
+pub fn run(context: &Context<'_>, args: &CheckArgs) -> Outcome {
+    let format = match &args.format[..] {
+        "auto" => None,
+        name => Some(Format::named(name).ok_or_else(|| no_such_format(name))?),
+    };
+    let mut worst = ExitCode::Fine;
+    let mut pictures = Vec::new();
+    for file in &args.files {
+        // One file that is bad hides nothing of the others.
+        let checked = match check_file(context, file, format) {
+            Ok(checked) => checked,
+            Err(failure) => {
+                context.console.error(&failure.message);
+                worst = worst.worse(failure.code);
+                continue;
+            }
+        };
+        if args.verbose {
+            context.console.note(&told(&checked));
+        }
+        match context.json {
+            true => context.console.print(&json_of(&checked, args.level).to_string()),
+            false => context.console.print(&text_of(&checked, args.level, context.console)),
+        }
+        worst = worst.worse(code_of(checked.report.verdict(args.level)));
+        if args.dot.is_some() || args.svg.is_some() {
+            pictures.push(checked);
+        }
+    }
+    let drawn: Vec<picture::Group<'_>> = pictures.iter().flat_map(groups).collect();
+    if let Some(path) = &args.dot {
+        write(path, &dot::draw(&drawn))?;
+    }
+    if let Some(path) = &args.svg {
+        write(path, &picture::draw(&drawn))?;
+    }
+    Ok(worst)
+}
+
+fn no_such_format(name: &str) -> Failure {
+    let lines: Vec<String> =
+        FORMATS.iter().map(|format| format!("  {:14}{}", format.name, format.about)).collect();
+    let message = format!("`{name}` is no format; there are\n{}", lines.join("\n"));
+    Failure::new(ExitCode::Usage, message)
+}
+
+fn check_file(
+    context: &Context<'_>,
+    file: &Path,
+    format: Option<&'static Format>,
+) -> Result<Checked, Failure> {
+    let name = file.display().to_string();
+    context.console.progress(&format!("reading {name}"));
+    let begin = Instant::now();
+    let read = isolde_histories::read(file, format);
+    let read = read.map_err(|error| Failure::new(ExitCode::BadInput, error.to_string()))?;
+    let reading = begin.elapsed();
+    let count = read.history.len();
+    context.console.progress(&format!("checking {count} transactions of {name}"));
+    let begin = Instant::now();
+    let report = check(&read.history);
+    let checking = begin.elapsed();
+    context.console.end_progress();
+    let (history, format) = (read.history, read.format.name);
+    Ok(Checked { file: name, format, history, report, reading, checking })
+}
+
+fn told(checked: &Checked) -> String {
+    let Checked { file, format, history, report, reading, checking } = checked;
+    format!(
+        "{file}: read as {format} in {:.2} s, checked in {:.2} s; {} sessions, {} items, {} of {} \
+         transactions committed",
+        reading.as_secs_f64(),
+        checking.as_secs_f64(),
+        history.session_count(),
+        history.item_count(),
+        report.committed,
+        report.transactions,
+    )
+}
+
+pub fn code_of(verdict: Verdict) -> ExitCode {
+    match verdict {
+        Verdict::Holds => ExitCode::Fine,
+        Verdict::Violated => ExitCode::Violation,
+        Verdict::Unknown | Verdict::NotApplicable => ExitCode::Undecided,
+    }
+}
+
+/// The anomalies as groups of a picture, each witness once.
+fn groups(checked: &Checked) -> impl Iterator<Item = picture::Group<'_>> {
+    let (history, anomalies) = (&checked.history, &checked.report.anomalies);
+    let new = |place: &usize| shown_before(anomalies, *place).is_none();
+    let places: Vec<usize> = (0..anomalies.len()).filter(new).collect();
+    places.into_iter().map(move |place| picture::Group { history, anomaly: &anomalies[place] })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|error| Failure::cannot_write(path, &error))
+}
+
+/// What the level that was asked for is called by others, where that matters.
+pub fn note_on_names(report: &Report) -> Option<String> {
+    let holds = report.verdict(Level::ReadCommitted) == Verdict::Holds;
+    let others = report.verdict(Level::StrongSessionMonotonicAtomicView);
+    (holds && others == Verdict::Violated).then(|| {
+        "AWDIT, Plume and dbcop call read committed what is strong-session-monotonic-atomic-view \
+         here, and is violated; their read atomic is strong-session-read-atomic"
+            .into()
+    })
+}

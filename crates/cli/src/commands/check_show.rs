@@ -1,0 +1,192 @@
+//! What `isolde check` says of a history, to people and to programs.
+
+use super::check::{Checked, note_on_names};
+use crate::console::{Console, Style};
+use crate::table;
+use isolde_checker::{Anomaly, Edge, History, Level, Verdict, Witness};
+use serde_json::{Map, Value, json};
+
+pub fn json_of(checked: &Checked, level: Level) -> Value {
+    let Checked { history, report, .. } = checked;
+    let mut levels = Map::new();
+    for level in Level::ALL {
+        let verdict = match report.verdict(level) {
+            Verdict::Holds => true.into(),
+            Verdict::Violated => false.into(),
+            Verdict::Unknown => "unknown".into(),
+            Verdict::NotApplicable => Value::Null,
+        };
+        levels.insert(level.name().into(), verdict);
+    }
+    let anomalies: Vec<Value> =
+        report.anomalies.iter().map(|anomaly| json_of_anomaly(history, anomaly)).collect();
+    json!({
+        "file": checked.file,
+        "format": checked.format,
+        "transactions": report.transactions,
+        "committed": report.committed,
+        "level": level.name(),
+        "levels": levels,
+        "strongest": report.strongest().map(Level::name),
+        "anomalies": anomalies,
+    })
+}
+
+fn json_of_anomaly(history: &History, anomaly: &Anomaly) -> Value {
+    let mut value = json!({
+        "class": anomaly.name(),
+        "meaning": anomaly.class.meaning(),
+        "count": anomaly.count,
+    });
+    match &anomaly.witness {
+        Witness::Cycle(edges) => {
+            value["cycle"] = edges.iter().map(|edge| json_of_edge(history, edge)).collect();
+        }
+        Witness::Operation { txn, item, value: seen, other } => {
+            value["cycle"] = json!([]);
+            value["operation"] = json!({
+                "txn": history.txn_name(*txn),
+                "item": history.item_name(*item),
+                "value": history.value_name(*seen),
+                "other": other.map(|other| history.txn_name(other)),
+                "why": anomaly.sentences(history).join("; "),
+            });
+        }
+    }
+    value
+}
+
+fn json_of_edge(history: &History, edge: &Edge) -> Value {
+    let mut value = json!({
+        "from": history.txn_name(edge.from),
+        "to": history.txn_name(edge.to),
+        "kind": edge.kind.name(),
+        "item": edge.item.map(|item| history.item_name(item)),
+        "why": edge.why(history),
+    });
+    if let Some(predicate) = &edge.predicate {
+        value["predicate"] = predicate.clone().into();
+    }
+    for (name, statement) in
+        [("from_statement", &edge.from_statement), ("to_statement", &edge.to_statement)]
+    {
+        if let Some(statement) = statement {
+            value[name] = statement.clone().into();
+        }
+    }
+    value
+}
+
+pub fn text_of(checked: &Checked, level: Level, console: &Console) -> String {
+    let Checked { file, history, report, .. } = checked;
+    let verdict = report.verdict(level);
+    let mut text = format!("{file}: {level} {}\n", painted(console, verdict));
+    let committed = report.committed;
+    text.push_str(&format!(
+        "  {} transactions, {committed} committed, in {} sessions\n",
+        report.transactions,
+        history.session_count()
+    ));
+    text.push_str(&levels_of(checked, console));
+    let strongest = report.strongest().map_or("none", Level::name);
+    text.push_str(&format!("  strongest that holds: {strongest}\n"));
+    for note in notes(checked, level) {
+        text.push_str(&format!("  note: {note}\n"));
+    }
+    for (place, anomaly) in report.anomalies.iter().enumerate() {
+        let name = console.paint(Style::Strong, &anomaly.name());
+        text.push_str(&format!("\n{name}, {} found: {}\n", anomaly.count, anomaly.class.meaning()));
+        if let Some(shown) = shown_before(&report.anomalies, place) {
+            text.push_str(&format!("  as shown by {}\n", shown.name()));
+            continue;
+        }
+        for sentence in anomaly.sentences(history) {
+            text.push_str(&format!("  {sentence}\n"));
+        }
+        text.push_str(&statements_of(anomaly, history));
+    }
+    text
+}
+
+/// The earlier anomaly with the same witness: a write skew, say, is a G2-item as well.
+pub fn shown_before(anomalies: &[Anomaly], place: usize) -> Option<&Anomaly> {
+    anomalies[..place].iter().find(|earlier| earlier.witness == anomalies[place].witness)
+}
+
+fn painted(console: &Console, verdict: Verdict) -> String {
+    let (style, word) = match verdict {
+        Verdict::Holds => (Style::Good, "holds"),
+        Verdict::Violated => (Style::Bad, "is violated"),
+        Verdict::Unknown => (Style::Doubt, "is unknown"),
+        Verdict::NotApplicable => (Style::Doubt, "cannot be told"),
+    };
+    console.paint(style, word)
+}
+
+/// A line for each verdict, with the levels that have it.
+fn levels_of(checked: &Checked, console: &Console) -> String {
+    let verdicts = [
+        (Verdict::Holds, Style::Good),
+        (Verdict::Violated, Style::Bad),
+        (Verdict::Unknown, Style::Doubt),
+        (Verdict::NotApplicable, Style::Dim),
+    ];
+    let mut rows = Vec::new();
+    let mut styles = Vec::new();
+    for (verdict, style) in verdicts {
+        let of = |level: &Level| checked.report.verdict(*level) == verdict;
+        let levels: Vec<&str> = Level::ALL.into_iter().filter(of).map(Level::name).collect();
+        if !levels.is_empty() {
+            rows.push(vec![format!("  {verdict}"), levels.join(", ")]);
+            styles.push(style);
+        }
+    }
+    let width = console.width().unwrap_or(100).clamp(60, 110);
+    table::layout(&rows, width - 20, &|row, column, text| match column {
+        0 => console.paint(styles[row], text),
+        _ => text.into(),
+    })
+}
+
+fn notes(checked: &Checked, level: Level) -> Vec<String> {
+    let report = &checked.report;
+    let mut notes = Vec::new();
+    if report.verdict(level) == Verdict::NotApplicable {
+        notes.push(format!("{level} is about real time, and this history has no times"));
+    }
+    for open in report.open.iter().filter(|open| open.level == level) {
+        notes.push(format!(
+            "the search was given up with {} pairs of versions in no order, among {} transactions",
+            open.pairs, open.transactions
+        ));
+    }
+    if report.ambiguous_reads > 0 {
+        notes.push(format!(
+            "{} reads saw values that were written more than once, and tell nothing: write each \
+             value to an item only once",
+            report.ambiguous_reads
+        ));
+    }
+    if report.unplaced_predicate_reads > 0 {
+        notes.push(format!(
+            "{} predicate reads could not be placed among the versions of an item",
+            report.unplaced_predicate_reads
+        ));
+    }
+    notes.extend(note_on_names(report));
+    notes
+}
+
+/// The statements behind the edges, where the history has them.
+fn statements_of(anomaly: &Anomaly, history: &History) -> String {
+    let Witness::Cycle(edges) = &anomaly.witness else { return String::new() };
+    let mut lines: Vec<String> = Vec::new();
+    for edge in edges {
+        for (txn, statement) in [(edge.from, &edge.from_statement), (edge.to, &edge.to_statement)] {
+            let line =
+                statement.as_ref().map(|sql| format!("    {}: {sql}\n", history.txn_name(txn)));
+            lines.extend(line.filter(|line| !lines.contains(line)));
+        }
+    }
+    lines.concat()
+}
