@@ -40,5 +40,6 @@ mod script;
 pub mod stored;
 pub mod summary;
 pub mod tally;
+pub mod workload;
 
 pub use error::HuntError;

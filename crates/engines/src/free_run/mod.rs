@@ -71,6 +71,17 @@ impl FreeRun {
         runner: &mut Runner,
         next: &mut dyn FnMut(usize) -> Option<Statements>,
     ) -> Result<Trace, RunError> {
+        self.run_watched(runner, next, &mut |_| {})
+    }
+
+    /// The same, and `watch` sees every answer with its rows, which the trace only
+    /// counts.
+    pub fn run_watched(
+        &self,
+        runner: &mut Runner,
+        next: &mut dyn FnMut(usize) -> Option<Statements>,
+        watch: &mut dyn FnMut(&Answer<'_>),
+    ) -> Result<Trace, RunError> {
         runner.bring_back()?;
         let names = (1..=self.sessions).map(|n| format!("s{n}")).collect();
         let recorder = Recorder::new(runner.engine.info().clone(), self.level, names);
@@ -84,6 +95,7 @@ impl FreeRun {
         let profile = runner.engine.profile().clone();
         let now = Instant::now();
         let mut free = Free {
+            watch,
             plan: *self,
             runner,
             profile,
@@ -115,7 +127,19 @@ impl FreeRun {
     }
 }
 
+/// What a statement of a free run was answered.
+#[derive(Debug)]
+pub struct Answer<'r> {
+    /// The place of its transaction in the trace.
+    pub transaction: u32,
+    /// Its place among the statements of the transaction; none for the rollback that
+    /// ends one which cannot go on.
+    pub statement: Option<usize>,
+    pub reply: &'r Reply,
+}
+
 struct Free<'r> {
+    watch: &'r mut dyn FnMut(&Answer<'_>),
     plan: FreeRun,
     runner: &'r mut Runner,
     profile: Profile,
@@ -224,6 +248,10 @@ impl Free<'_> {
     }
 
     fn record(&mut self, who: usize, reply: &Reply) {
+        if let Some(work) = &self.workers[who].work {
+            let (transaction, statement) = (work.transaction, work.under_way());
+            (self.watch)(&Answer { transaction, statement, reply });
+        }
         let cancelled = self.workers[who].out.as_ref().is_some_and(|o| o.cancelled.is_some());
         let result = match &reply.outcome {
             Outcome::Rows { rows, .. } => OperationResult::Rows(rows.len() as u64),

@@ -35,6 +35,13 @@ pub(super) struct Work {
     last_failed: bool,
 }
 
+impl Work {
+    /// The place of the statement under way; none for a rollback that is not its own.
+    pub fn under_way(&self) -> Option<usize> {
+        (!self.rolls_back).then_some(self.next)
+    }
+}
+
 /// A statement under way.
 pub(super) struct Out {
     pub statement: u32,
