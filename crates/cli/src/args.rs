@@ -4,6 +4,7 @@ use crate::baseline::BaselineArgs;
 use crate::check_args::{self, CheckArgs};
 use crate::exit_code;
 use crate::hunt_args::{FaultsArgs, HuntArgs};
+use crate::run_history_args::RunHistoryArgs;
 use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -198,6 +199,13 @@ pub enum Command {
     /// whether it holds, and shows each class of anomalies by a shortest cycle.
     #[command(after_help = check_args::EXAMPLES)]
     Check(CheckArgs),
+    /// Run a workload at full speed and record what each transaction saw.
+    ///
+    /// The history is for `isolde check`, or in Elle's formats for others. Transactions
+    /// read and write a few keys; every value is written once, so that a read tells whose
+    /// write it saw. Nobody imposes an order: what is found depends on the timing.
+    #[command(after_help = TARGETS)]
+    RunHistory(RunHistoryArgs),
     /// Run the library of known bugs and compare with what is recorded.
     ///
     /// Exits 1 when a case does not do what it did when it was recorded.
@@ -398,6 +406,7 @@ impl Command {
         match self {
             Command::Hunt(hunt) => Some(&hunt.starting),
             Command::Faults(faults) => Some(&faults.starting),
+            Command::RunHistory(run) => Some(&run.starting),
             Command::Matrix { starting, .. }
             | Command::Replay { starting, .. }
             | Command::Explain { starting, .. }

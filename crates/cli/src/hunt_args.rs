@@ -90,7 +90,7 @@ pub struct FaultsArgs {
 }
 
 /// A number alone is seconds.
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub fn parse_time(text: &str) -> Result<Duration, String> {
     let parsed = match text.parse() {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
         Err(_) => humantime::parse_duration(text).ok(),

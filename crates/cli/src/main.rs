@@ -14,6 +14,7 @@ mod junit;
 mod known_bugs;
 mod library;
 mod page;
+mod run_history_args;
 mod scenarios;
 mod shell;
 mod table;

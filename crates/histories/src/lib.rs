@@ -38,7 +38,7 @@ pub use error::ReadError;
 use isolde_checker::History;
 use source::Source;
 use std::path::{Path, PathBuf};
-pub use write::{write_elle_edn, write_elle_json, write_own};
+pub use write::{write_elle_edn, write_elle_json, write_own, write_own_about};
 
 /// A format that histories come in.
 pub struct Format {

@@ -8,7 +8,16 @@ use std::io::{self, Write};
 
 /// Our own format: JSON lines, a transaction each.
 pub fn write_own(history: &History, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}", json!({"isolde-history": FORMAT_VERSION}))?;
+    write_own_about(history, &Json::Null, out)
+}
+
+/// The same, with whatever is worth knowing about where the history comes from.
+pub fn write_own_about(history: &History, about: &Json, out: &mut impl Write) -> io::Result<()> {
+    let mut head = json!({"isolde-history": FORMAT_VERSION});
+    if !about.is_null() {
+        head["about"] = about.clone();
+    }
+    writeln!(out, "{head}")?;
     for txn in history.transactions() {
         let mut line = Map::new();
         let mut put = |name: &str, label: Label<'_>| {

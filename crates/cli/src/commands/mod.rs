@@ -19,6 +19,7 @@ mod replay_finding;
 mod replay_show;
 mod replay_target;
 mod report;
+mod run_history;
 mod server;
 mod servers;
 mod shell;
@@ -78,6 +79,7 @@ pub fn run(args: Args, console: &Console) -> Outcome {
             explain::run(&context, &case, on.as_deref(), &level)
         }
         Command::Check(check) => check::run(&context, &check),
+        Command::RunHistory(run) => run_history::run(&context, &run),
         Command::Test { regex, on, level, record, repeat, junit, cases, .. } => {
             let wish = test::Wish { on, level, record, repeat, junit };
             test::run(&context, regex.as_deref(), cases.as_deref(), &wish)

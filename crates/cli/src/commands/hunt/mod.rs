@@ -4,7 +4,7 @@ pub mod faults;
 mod junit;
 mod next;
 mod show;
-mod wish;
+pub mod wish;
 
 use super::{Context, Levels, Outcome, parse_levels};
 use crate::baseline::BaselineFile;

@@ -132,7 +132,7 @@ fn time_left(args: &HuntArgs, earlier: &Summary) -> Result<Option<Duration>, Fai
     Ok(Some(left))
 }
 
-fn new_seed() -> u64 {
+pub fn new_seed() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     // Short enough to be typed again.
     since.map_or(1, |d| d.as_millis() as u64 % 1_000_000_007)

@@ -1,0 +1,129 @@
+//! `isolde run-history`: a workload at full speed, and what its transactions saw.
+
+use super::hunt::wish::new_seed;
+use super::{Context, Outcome};
+use crate::exit_code::{ExitCode, Failure};
+use crate::run_history_args::{RunHistoryArgs, Written};
+use isolde_checker::{History, Status};
+use isolde_core::Level;
+use isolde_core::history::TargetInfo;
+use isolde_engines::free_run::{FreeRun, OnAbort, Stop};
+use isolde_histories::{write_elle_edn, write_elle_json, write_own_about};
+use isolde_hunt::workload::{Recorded, Recording, Shape};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::Instant;
+
+pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
+    let usage = |why: String| Failure::new(ExitCode::Usage, why);
+    let target = context.parse_target(&args.target)?;
+    let level: Option<Level> = match &args.level {
+        Some(name) => Some(name.parse().map_err(|e| usage(format!("{e}")))?),
+        None => None,
+    };
+    // What cannot be written is said before anything is run.
+    let out = open(&args.out)?;
+    let mut runner = context.open(&target)?;
+    let profile = runner.engine.profile();
+    if let Some(level) = level
+        && !profile.level_names().contains(&level)
+    {
+        let names: Vec<String> = profile.level_names().iter().map(ToString::to_string).collect();
+        return Err(usage(format!("{target} has no {level}; it has {}", names.join(", "))));
+    }
+    let level = level.unwrap_or(profile.default_level);
+    let seed = args.seed.unwrap_or_else(new_seed);
+    let shape = Shape {
+        workload: args.workload.workload(),
+        keys: args.keys as usize,
+        writes_per_key: args.writes_per_key as usize,
+        operations: args.operations as usize,
+        ..Shape::default()
+    };
+    let default = args.time.is_none().then_some(5000);
+    let stop = Stop { transactions: args.transactions.or(default), time: args.time };
+    let sessions = usize::from(args.sessions);
+    let free = FreeRun { sessions, level: Some(level), on_abort: OnAbort::GiveUp, stop };
+    context.console.progress(&format!("{} on {target} at {level}", shape.workload));
+    let began = Instant::now();
+    let Recorded { history, trace } = Recording { shape, free, seed }.run(&mut runner)?;
+    let took = began.elapsed();
+    context.console.end_progress();
+    let about = about(&trace.on, level, seed, args);
+    let format = args.format.unwrap_or_else(|| by_name(&args.out));
+    write(&history, format, &about, out)
+        .map_err(|e| Failure::new(ExitCode::Output, format!("{}: {e}", args.out.display())))?;
+    let count = |status| history.transactions().filter(|t| history.status(*t) == status).count();
+    let (committed, aborted) = (count(Status::Committed), count(Status::Aborted));
+    let unknown = count(Status::Unknown);
+    if context.json {
+        let told = json!({"about": about, "transactions": history.len(), "committed": committed,
+            "aborted": aborted, "unknown": unknown, "seconds": took.as_secs_f64()});
+        context.console.note(&told.to_string());
+    } else {
+        let (engine, version) = (&trace.on.engine, &trace.on.version);
+        let lost =
+            if unknown > 0 { format!(", {unknown} with an unknown end") } else { String::new() };
+        context.console.note(&format!(
+            "{engine} {version} at {level}, seed {seed}: {} transactions in {:.1} s, \
+             {committed} committed, {aborted} aborted{lost}: {}",
+            history.len(),
+            took.as_secs_f64(),
+            args.out.display()
+        ));
+    }
+    match trace.death {
+        Some(death) => {
+            Err(Failure::new(ExitCode::Unreachable, format!("the server fell: {}", death.why)))
+        }
+        None => Ok(ExitCode::Fine),
+    }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Write>, Failure> {
+    if path == Path::new("-") {
+        return Ok(Box::new(std::io::stdout().lock()));
+    }
+    let file = File::create(path)
+        .map_err(|e| Failure::new(ExitCode::Output, format!("{}: {e}", path.display())))?;
+    Ok(Box::new(BufWriter::new(file)))
+}
+
+fn by_name(path: &Path) -> Written {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("edn") => Written::ElleEdn,
+        Some("json") => Written::ElleJson,
+        _ => Written::Isolde,
+    }
+}
+
+/// Where the history comes from, so that it can be made again.
+fn about(on: &TargetInfo, level: Level, seed: u64, args: &RunHistoryArgs) -> Value {
+    json!({
+        "isolde": env!("CARGO_PKG_VERSION"),
+        "target": on,
+        "level": level,
+        "workload": args.workload.workload().name(),
+        "seed": seed,
+        "sessions": args.sessions,
+        "keys": args.keys,
+        "writes_per_key": args.writes_per_key,
+        "operations": args.operations,
+    })
+}
+
+fn write(
+    history: &History,
+    format: Written,
+    about: &Value,
+    mut out: Box<dyn Write>,
+) -> std::io::Result<()> {
+    match format {
+        Written::Isolde => write_own_about(history, about, &mut out)?,
+        Written::ElleEdn => write_elle_edn(history, &mut out)?,
+        Written::ElleJson => write_elle_json(history, &mut out)?,
+    }
+    out.flush()
+}
