@@ -30,6 +30,8 @@ pub(super) struct Dag {
     reached_by: Vec<u32>,
     reached_in: Vec<u32>,
     search: u32,
+    /// Edges that were looked at.
+    pub steps: u64,
 }
 
 impl Dag {
@@ -42,6 +44,7 @@ impl Dag {
             reached_by: vec![NONE; nodes],
             reached_in: vec![0; nodes],
             search: 0,
+            steps: 0,
         }
     }
 
@@ -150,6 +153,7 @@ impl Dag {
         while at < reached.len() {
             let node = reached[at];
             at += 1;
+            self.steps += self.out[node as usize].len() as u64;
             for &number in &self.out[node as usize] {
                 let next = self.edges[number as usize].to;
                 if next == to {
@@ -189,6 +193,7 @@ impl Dag {
         let mut after = self.begin_search(edge.to);
         let mut at = 0;
         while at < after.len() {
+            self.steps += self.out[after[at] as usize].len() as u64;
             for number in &self.out[after[at] as usize] {
                 let next = self.edges[*number as usize].to;
                 if self.reached_in[next as usize] != self.search && self.place[next as usize] < high
@@ -202,6 +207,7 @@ impl Dag {
         let mut before = self.begin_search(edge.from);
         let mut at = 0;
         while at < before.len() {
+            self.steps += self.into[before[at] as usize].len() as u64;
             for number in &self.into[before[at] as usize] {
                 let next = self.edges[*number as usize].from;
                 if self.reached_in[next as usize] != self.search && self.place[next as usize] > low

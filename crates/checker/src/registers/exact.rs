@@ -47,7 +47,7 @@ pub(super) fn decide(
             .push(super::search::Clause { literals: Vec::new(), origin: Origin::Cycle(cycle) });
         return Outcome::Violated(Proof::new(&search, layout).of(0));
     }
-    let found = match saturate(&mut search) {
+    let found = match saturate(&mut search, budget) {
         Some(conflict) => Found::Contradiction(conflict),
         None => search.run(budget),
     };
@@ -78,7 +78,7 @@ fn all_pairs(problem: &Problem, versions: &Versions) -> Vec<Pair> {
 }
 
 /// Orders every pair of which one order alone would close a cycle, until there is none.
-fn saturate(search: &mut Search) -> Option<u32> {
+fn saturate(search: &mut Search, budget: &Budget) -> Option<u32> {
     if search.dag.nodes() > TABLE_NODES {
         return search.propagate();
     }
@@ -106,7 +106,8 @@ fn saturate(search: &mut Search) -> Option<u32> {
                 }
             }
         }
-        if !ordered {
+        search.dag.steps += (search.pairs.len() + reach.bits.len()) as u64;
+        if !ordered || search.dag.steps > budget.steps || budget.stopped() {
             return None;
         }
     }

@@ -142,7 +142,7 @@ pub struct Budget<'a> {
 
 impl Default for Budget<'_> {
     fn default() -> Self {
-        Budget { conflicts: 200_000, steps: 2_000_000_000, stop: None }
+        Budget { conflicts: 200_000, steps: 300_000_000, stop: None }
     }
 }
 

@@ -20,6 +20,7 @@ use std::collections::{BinaryHeap, HashMap};
 pub(super) type Choice = (u32, u32);
 
 /// Choices that cannot all be right, and what shows it.
+#[derive(Default)]
 pub(super) struct Lesson {
     pub choices: Vec<Choice>,
     /// Transactions on the circle, and lessons that were used.

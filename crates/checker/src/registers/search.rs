@@ -210,7 +210,8 @@ impl<'a> Search<'a> {
                     return Found::Contradiction(conflict);
                 }
                 conflicts += 1;
-                if conflicts > budget.conflicts || conflicts % 64 == 0 && budget.stopped() {
+                let spent = conflicts > budget.conflicts || self.dag.steps > budget.steps;
+                if spent || conflicts % 64 == 0 && budget.stopped() {
                     self.back_to(0);
                     return Found::Nothing;
                 }

@@ -14,6 +14,8 @@ use std::collections::VecDeque;
 
 /// More transactions than this are not looked at in one stall.
 const MOST: usize = 20_000;
+/// So many are looked at before the first attempt to find a circle among them.
+const ENOUGH: usize = 256;
 /// From so many of them circles are looked for.
 const STARTS: usize = 64;
 
@@ -45,6 +47,8 @@ pub(super) struct Stall {
     either: Vec<(u32, u32)>,
     cost: Vec<u32>,
     by: Vec<[u32; 2]>,
+    /// Waits that were looked at.
+    pub steps: u64,
 }
 
 impl Stall {
@@ -67,17 +71,28 @@ impl Stall {
         } else {
             self.node(first);
         }
-        let mut at = 0;
-        while at < self.nodes.len() {
-            if at > MOST {
-                return None;
+        let mut enough = ENOUGH;
+        self.starts.push(0);
+        while self.explored() < MOST {
+            while self.explored() < self.nodes.len().min(enough) {
+                self.add_waits(replay, self.explored() as u32);
+                self.starts.push(self.waits.len() as u32);
             }
-            self.starts.push(self.waits.len() as u32);
-            self.add_waits(replay, at as u32);
-            at += 1;
+            self.steps += (self.explored() + self.waits.len()) as u64;
+            if let Some(lesson) = self.cheapest_circle(replay) {
+                return Some(lesson);
+            }
+            if self.explored() == self.nodes.len() {
+                return Some(self.closed_set(replay));
+            }
+            enough *= 4;
         }
-        self.starts.push(self.waits.len() as u32);
-        Some(self.cheapest_circle(replay).unwrap_or_else(|| self.closed_set(replay)))
+        None
+    }
+
+    /// How many nodes have their waits; those after them have been mentioned only.
+    fn explored(&self) -> usize {
+        self.starts.len() - 1
     }
 
     fn node(&mut self, txn: u32) -> u32 {
@@ -91,13 +106,7 @@ impl Stall {
     }
 
     fn wait(&mut self, replay: &Replay, through: u32, why: Why, cost: u32) {
-        let to = match replay.certain.sessions {
-            true => {
-                replay.session_head[replay.certain.problem.session_of[through as usize] as usize]
-            }
-            false => through,
-        };
-        let to = self.node(to);
+        let to = self.node(representative(replay, through));
         self.waits.push(Wait { to, through, why, cost });
     }
 
@@ -213,7 +222,7 @@ impl Stall {
     fn cheapest_circle(&mut self, replay: &Replay) -> Option<Lesson> {
         let mut best: Option<(u32, Vec<[u32; 2]>)> = None;
         let mut queue = VecDeque::new();
-        for start in 0..self.nodes.len().min(STARTS) as u32 {
+        for start in 0..self.explored().min(STARTS) as u32 {
             let limit = best.as_ref().map_or(u32::MAX, |(cost, _)| *cost);
             if limit <= 1 && best.is_some() && start > 8 || limit == 0 {
                 break;
@@ -228,9 +237,13 @@ impl Stall {
                 if cost >= back.0 || cost > self.cost[node as usize] {
                     continue;
                 }
+                self.steps += u64::from(self.waits_of(node).end - self.waits_of(node).start);
                 for number in self.waits_of(node) {
                     let wait = self.waits[number as usize];
                     let cost = cost + wait.cost;
+                    if wait.to as usize >= self.explored() {
+                        continue;
+                    }
                     if wait.to == start {
                         if cost < back.0 {
                             back = (cost, node, number);
@@ -260,7 +273,7 @@ impl Stall {
             Some((_, circle)) => circle,
             None => self.any_circle()?,
         };
-        let mut lesson = empty();
+        let mut lesson = Lesson::default();
         for [node, number] in circle {
             self.take(replay, node, number, &mut lesson);
         }
@@ -271,7 +284,8 @@ impl Stall {
     fn any_circle(&self) -> Option<Vec<[u32; 2]>> {
         // 0: not seen, 1: on the way, 2: leads nowhere.
         let mut seen = vec![0u8; self.nodes.len()];
-        for start in 0..self.nodes.len() as u32 {
+        seen[self.explored()..].fill(2);
+        for start in 0..self.explored() as u32 {
             if seen[start as usize] != 0 {
                 continue;
             }
@@ -284,15 +298,16 @@ impl Stall {
                     continue;
                 }
                 let to = self.waits[number as usize].to;
-                if seen[to as usize] == 1 {
-                    let from = way.iter().position(|[node, _]| *node == to)?;
-                    return Some(way.split_off(from));
-                }
-                way.last_mut().expect("it is the last")[1] += 1;
-                if seen[to as usize] == 0 {
-                    seen[to as usize] = 1;
-                    way.push([to, self.starts[to as usize]]);
-                    continue;
+                match seen[to as usize] {
+                    0 => {
+                        seen[to as usize] = 1;
+                        way.push([to, self.starts[to as usize]]);
+                    }
+                    1 => {
+                        let from = way.iter().position(|[node, _]| *node == to)?;
+                        return Some(way.split_off(from));
+                    }
+                    _ => way.last_mut().expect("it is the last")[1] += 1,
                 }
             }
         }
@@ -304,8 +319,9 @@ impl Stall {
     fn closed_set(&mut self, replay: &Replay) -> Lesson {
         let mut best: Option<Lesson> = None;
         for start in 0..self.nodes.len().min(STARTS) as u32 {
-            let mut lesson = empty();
+            let mut lesson = Lesson::default();
             let mut inside = vec![false; self.nodes.len()];
+            self.steps += self.nodes.len() as u64;
             let mut open = vec![start];
             inside[start as usize] = true;
             while let Some(node) = open.pop() {
@@ -338,7 +354,7 @@ impl Stall {
                 best = Some(lesson);
             }
         }
-        best.unwrap_or_else(empty)
+        best.unwrap_or_default()
     }
 
     /// Adds what a wait rests on.
@@ -366,15 +382,6 @@ fn representative(replay: &Replay, txn: u32) -> u32 {
     match replay.certain.sessions {
         true => replay.session_head[replay.certain.problem.session_of[txn as usize] as usize],
         false => txn,
-    }
-}
-
-fn empty() -> Lesson {
-    Lesson {
-        choices: Vec::new(),
-        transactions: Vec::new(),
-        lessons: Vec::new(),
-        inferences: Vec::new(),
     }
 }
 
