@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! measure_registers goal=ser made=si txns=1000000 keys=10000 zipf=0.9 sessions=50 \
-//!     by=session plant=swap keep=sessions seed=1
+//!     by=session plant=swap keep=sessions times=yes own=yes seed=1
 //! ```
 
 use isolde_checker::registers::{
@@ -169,7 +169,11 @@ fn make(asked: &Asked) -> Problem {
     if asked.text("own", "no") == "yes" {
         done.iter_mut().enumerate().for_each(|(place, made)| made.session = place as u32);
     }
-    assemble(&done, keys)
+    let mut problem = assemble(&done, keys);
+    if asked.text("times", "no") == "no" {
+        problem.times = Vec::new();
+    }
+    problem
 }
 
 /// Somebody sees what had been overwritten (`stale`), or two see what the other should have

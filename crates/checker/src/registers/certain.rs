@@ -227,6 +227,18 @@ impl<'a> Certain<'a> {
         Err((0..nodes).filter(|node| missing[*node as usize] > 0).collect())
     }
 
+    /// Whether transactions in the order of these places keep all that is certain of them.
+    pub fn keeps(&self, place: impl Fn(u32) -> u32) -> bool {
+        let inferred = Inferred::default();
+        (0..self.txns()).all(|txn| {
+            let mut kept = true;
+            self.successors(&inferred, txn, |next| {
+                kept &= next >= self.txns() || place(txn) < place(next);
+            });
+            kept
+        })
+    }
+
     /// Transactions by how much comes before them and how little after: a clock for
     /// histories that have none, a few dozen places off on average.
     pub fn by_depth(&self, inferred: &Inferred, sorted: &[u32]) -> Vec<u32> {

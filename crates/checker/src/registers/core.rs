@@ -9,7 +9,8 @@ use super::exact::{self, Outcome};
 use super::problem::{Because, Budget, INITIAL, Keep, Order, Problem, Rows, Step};
 use super::replay::Lesson;
 use super::versions::{NONE, Versions, row_bounds};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, VecDeque};
 
 /// Pairs that are searched in a core.
 const MOST_PAIRS: usize = 300_000;
@@ -36,18 +37,27 @@ impl<'a> Core<'a> {
         self
     }
 
-    /// Those that a lesson without choices rests on.
-    pub fn of_lesson(mut self, lesson: &Lesson, lessons: &[Lesson]) -> Core<'a> {
+    /// Those that a lesson rests on, with the lessons behind it up to some depth.
+    pub fn of_lesson(mut self, lesson: &Lesson, lessons: &[Lesson], depth: usize) -> Core<'a> {
         let mut open: Vec<&Lesson> = vec![lesson];
         let mut seen = BTreeSet::new();
-        while let Some(lesson) = open.pop() {
-            self.txns.extend(lesson.transactions.iter().filter(|txn| **txn != INITIAL));
-            lesson.inferences.iter().for_each(|place| self.explain(*place));
-            for &other in &lesson.lessons {
-                if seen.insert(other) {
-                    open.push(&lessons[other as usize]);
-                }
+        for _ in 0..=depth {
+            for lesson in std::mem::take(&mut open) {
+                self.txns.extend(lesson.transactions.iter().filter(|txn| **txn != INITIAL));
+                lesson.inferences.iter().for_each(|place| self.explain(*place));
+                let new = lesson.lessons.iter().filter(|other| seen.insert(**other));
+                open.extend(new.map(|other| &lessons[*other as usize]));
             }
+        }
+        self
+    }
+
+    /// With those that come shortly before and after, by number.
+    pub fn widened(mut self, around: u32) -> Core<'a> {
+        let last = self.certain.txns() - 1;
+        let middle: Vec<u32> = self.txns.iter().copied().collect();
+        for txn in middle {
+            self.txns.extend(txn.saturating_sub(around)..=last.min(txn + around));
         }
         self
     }
@@ -64,7 +74,13 @@ impl<'a> Core<'a> {
     /// Decides the core alone. The steps speak of the whole problem.
     pub fn decide(mut self, keep: Keep, budget: &Budget) -> Option<Vec<Step>> {
         self.add_runs();
-        let (problem, names) = self.problem();
+        let txns: Vec<u32> = self.txns.iter().copied().collect();
+        let steps = self.decide_only(&txns, keep, budget)?;
+        Some(self.smaller(txns, keep, budget).unwrap_or(steps))
+    }
+
+    fn decide_only(&self, txns: &[u32], keep: Keep, budget: &Budget) -> Option<Vec<Step>> {
+        let (problem, names) = self.problem(txns);
         let versions = Versions::new(&problem);
         let outcome =
             exact::decide(&problem, &versions, self.certain.goal, keep, budget, MOST_PAIRS);
@@ -73,12 +89,35 @@ impl<'a> Core<'a> {
                 names.rename(&mut steps);
                 Some(steps)
             }
-            Outcome::Holds(_) => {
-                debug_assert!(false, "the core of a violation is none");
-                None
-            }
-            Outcome::Unknown { .. } => None,
+            Outcome::Holds(_) | Outcome::Unknown { .. } => None,
         }
+    }
+
+    /// Leaves out whoever is not needed, as far as that takes little work: the fewer are
+    /// left, the shorter the proof.
+    fn smaller(&self, mut txns: Vec<u32>, keep: Keep, budget: &Budget) -> Option<Vec<Step>> {
+        const WORK: usize = 200_000;
+        let budget = Budget { conflicts: budget.conflicts.min(100), ..*budget };
+        let mut work = 0;
+        let mut best = None;
+        let mut chunk = txns.len().div_ceil(2);
+        while chunk > 0 && work < WORK {
+            let before = txns.len();
+            let mut at = 0;
+            while at < txns.len() && work < WORK {
+                let mut fewer = txns.clone();
+                fewer.drain(at..txns.len().min(at + chunk));
+                work += fewer.len() + 10;
+                match self.decide_only(&fewer, keep, &budget) {
+                    Some(steps) => (txns, best) = (fewer, Some(steps)),
+                    None => at += chunk,
+                }
+            }
+            if chunk > 1 || txns.len() == before {
+                chunk /= 2;
+            }
+        }
+        best
     }
 
     /// A short cycle among nodes of which each has a predecessor.
@@ -175,30 +214,35 @@ impl<'a> Core<'a> {
             Via::Writer(writer) => (writer, inference.to),
         };
         self.txns.extend([from, to]);
-        let mut by: HashMap<u32, (u32, u32)> = HashMap::new();
-        let mut queue = VecDeque::from([to]);
-        'search: while let Some(node) = queue.pop_front() {
-            let mut reached = Vec::new();
-            self.certain.predecessors(node, |other| reached.push((other, NONE)));
+        // An inference on the path has to be explained in its turn.
+        const OF_INFERENCE: u32 = 20;
+        let mut by: HashMap<u32, (u32, u32, u32)> = HashMap::new();
+        let mut queue = BinaryHeap::from([Reverse((0, to))]);
+        while let Some(Reverse((cost, node))) = queue.pop() {
+            if node == from {
+                break;
+            }
+            if by.get(&node).is_some_and(|known| known.2 < cost) {
+                continue;
+            }
+            let mut reach = |other: u32, inference: u32, cost: u32| {
+                let better = by.get(&other).is_none_or(|known| cost < known.2);
+                if other >= from && other != to && better {
+                    by.insert(other, (node, inference, cost));
+                    queue.push(Reverse((cost, other)));
+                }
+            };
             for &earlier in self.inferred.into.of(node) {
                 let other = self.inferred.list[earlier as usize].from;
                 if earlier < place && other < node {
-                    reached.push((other, earlier));
+                    reach(other, earlier, cost + OF_INFERENCE);
                 }
             }
-            for (other, inference) in reached {
-                if other >= from && other != to && !by.contains_key(&other) {
-                    by.insert(other, (node, inference));
-                    if other == from {
-                        break 'search;
-                    }
-                    queue.push_back(other);
-                }
-            }
+            self.certain.predecessors(node, |other| reach(other, NONE, cost + 1));
         }
         let mut node = from;
         while node != to {
-            let Some(&(next, inference)) = by.get(&node) else { return };
+            let Some(&(next, inference, _)) = by.get(&node) else { return };
             self.txns.insert(node);
             if inference != NONE {
                 self.explain(inference);
@@ -242,15 +286,14 @@ impl<'a> Core<'a> {
         (item as usize) < known.len() && known.of(item).contains(&writer)
     }
 
-    fn problem(&self) -> (Problem, Names) {
+    fn problem(&self, txns: &[u32]) -> (Problem, Names) {
         let whole = self.certain.problem;
-        let txns: Vec<u32> = self.txns.iter().copied().collect();
         let touched = txns.iter().flat_map(|txn| {
             let reads = whole.reads.of(*txn).iter().map(|(item, _)| *item);
             reads.chain(whole.writes.of(*txn).iter().copied())
         });
         let items: BTreeSet<u32> = touched.collect();
-        let names = Names { txns, items: items.into_iter().collect() };
+        let names = Names { txns: txns.to_vec(), items: items.into_iter().collect() };
         let mut problem = Problem { items: names.items.len() as u32, ..Problem::default() };
         let mut sessions = HashMap::new();
         for &txn in &names.txns {

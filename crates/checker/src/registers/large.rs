@@ -6,29 +6,73 @@ use super::clocks;
 use super::core::{self, Core};
 use super::exact::Outcome;
 use super::problem::{Budget, Goal, Keep, Problem, Step};
-use super::replay::{Replay, State};
+use super::replay::{Lesson, Replay, State};
 use super::stall::Stall;
 use super::versions::Versions;
 
 pub(super) fn decide(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outcome {
-    let order = {
-        let versions = Versions::new(problem);
-        let certain = Certain::new(problem, &versions, goal, keep);
-        let inferred = Inferred::default();
-        if let Some(clash) = versions.clash {
-            let core = Core::new(&certain, &inferred).of_transactions(&clash);
+    let versions = Versions::new(problem);
+    let certain = Certain::new(problem, &versions, goal, keep);
+    let inferred = Inferred::default();
+    if let Some(clash) = versions.clash {
+        let core = Core::new(&certain, &inferred).of_transactions(&clash);
+        return violated(core, keep, budget);
+    }
+    let sorted = match certain.sorted(&inferred) {
+        Err(left) => {
+            let core = Core::new(&certain, &inferred).of_unsorted(&left);
             return violated(core, keep, budget);
         }
-        match certain.sorted(&inferred) {
-            Err(left) => {
-                let core = Core::new(&certain, &inferred).of_unsorted(&left);
-                return violated(core, keep, budget);
-            }
-            Ok(sorted) => certain.by_depth(&inferred, &sorted),
-        }
+        Ok(sorted) => sorted,
     };
-    let numbered = renumbered(problem, &order);
-    match by_depth(&numbered, goal, keep, budget) {
+    let told = order_as_told(&certain);
+    let by_depth = if told.is_none() { certain.by_depth(&inferred, &sorted) } else { Vec::new() };
+    drop((sorted, certain));
+    drop(versions);
+    if let Some(order) = told {
+        let outcome = in_order(problem, &order, true, goal, keep, budget);
+        if !matches!(outcome, Outcome::Unknown { .. }) {
+            return outcome;
+        }
+        let versions = Versions::new(problem);
+        let certain = Certain::new(problem, &versions, goal, keep);
+        let sorted = certain.sorted(&inferred).unwrap_or_default();
+        let order = certain.by_depth(&inferred, &sorted);
+        return in_order(problem, &order, false, goal, keep, budget);
+    }
+    in_order(problem, &by_depth, false, goal, keep, budget)
+}
+
+/// The order of the ends, or that of the file, if all that is certain follows it: then most
+/// of what is not certain probably does.
+fn order_as_told(certain: &Certain) -> Option<Vec<u32>> {
+    let times = &certain.problem.times;
+    let txns = certain.txns();
+    if !times.is_empty() {
+        let mut order: Vec<u32> = (0..txns).collect();
+        order.sort_by_key(|txn| times[*txn as usize][1]);
+        let mut place = vec![0; txns as usize];
+        for (at, txn) in order.iter().enumerate() {
+            place[*txn as usize] = at as u32;
+        }
+        if certain.keeps(|txn| place[txn as usize]) {
+            return Some(order);
+        }
+    }
+    certain.keeps(|txn| txn).then(|| (0..txns).collect())
+}
+
+/// Decides with transactions numbered in this order.
+fn in_order(
+    problem: &Problem,
+    order: &[u32],
+    as_told: bool,
+    goal: Goal,
+    keep: Keep,
+    budget: &Budget,
+) -> Outcome {
+    let numbered = renumbered(problem, order);
+    match decide_numbered(&numbered, as_told, goal, keep, budget) {
         Outcome::Holds(mut nodes) => {
             for node in &mut nodes {
                 *node = match goal {
@@ -39,15 +83,22 @@ pub(super) fn decide(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget)
             Outcome::Holds(nodes)
         }
         Outcome::Violated(mut steps) => {
-            core::rename(&mut steps, &order, problem.items);
+            core::rename(&mut steps, order, problem.items);
             Outcome::Violated(steps)
         }
         unknown => unknown,
     }
 }
 
-/// Decides a problem whose transactions are numbered by depth.
-fn by_depth(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outcome {
+/// Decides a problem whose transactions are numbered so that all that is certain leads
+/// upwards.
+fn decide_numbered(
+    problem: &Problem,
+    as_told: bool,
+    goal: Goal,
+    keep: Keep,
+    budget: &Budget,
+) -> Outcome {
     let versions = Versions::new(problem);
     let certain = Certain::new(problem, &versions, goal, keep);
     let inferred = Inferred::new(clocks::infer(&certain), problem.session_of.len());
@@ -58,7 +109,10 @@ fn by_depth(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outco
             return violated(core, keep, budget);
         }
     };
-    let by_rank = certain.by_depth(&inferred, &sorted);
+    let by_rank = match as_told {
+        true => (0..certain.txns()).collect(),
+        false => certain.by_depth(&inferred, &sorted),
+    };
     drop(sorted);
     let mut replay = Replay::new(&certain, &inferred, &by_rank);
     let mut stall = Stall::new(problem.session_of.len());
@@ -68,20 +122,62 @@ fn by_depth(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outco
             return Outcome::Holds(replay.events);
         }
         let stalls = replay.lessons.len() as u64;
-        let spent = stalls > budget.conflicts || replay.steps > budget.steps;
+        let spent = stalls > budget.conflicts || replay.steps + stall.steps > budget.steps;
         if spent || stalls % 256 == 255 && budget.stopped() {
             break;
         }
         let lowest = replay.lowest();
         let Some(lesson) = stall.lesson(&replay, lowest) else { break };
         if lesson.choices.is_empty() {
-            let core = Core::new(&certain, &inferred).of_lesson(&lesson, &replay.lessons);
-            return violated(core, keep, budget);
+            return refuted(&certain, &inferred, &lesson, &replay.lessons, keep, budget);
         }
         replay.learn(lesson);
     }
-    let left = replay.state.iter().filter(|state| **state != State::Done).count();
-    Outcome::Unknown { open_pairs: 0, transactions: left }
+    let left = |txn: u32| replay.state[txn as usize] != State::Done;
+    let open_pairs = (0..problem.items).map(|item| {
+        let first = |version: &u32| left(versions.writer[*version as usize]);
+        let runs = versions.open_runs(item).filter(first).count();
+        runs * runs.saturating_sub(1) / 2
+    });
+    Outcome::Unknown {
+        open_pairs: open_pairs.sum(),
+        transactions: (0..certain.txns()).filter(|txn| left(*txn)).count(),
+    }
+}
+
+/// A lesson without choices may rest on thousands of others, where a few of these and what
+/// happened around it are enough for a proof.
+fn refuted(
+    certain: &Certain,
+    inferred: &Inferred,
+    lesson: &Lesson,
+    lessons: &[Lesson],
+    keep: Keep,
+    budget: &Budget,
+) -> Outcome {
+    const MOST: usize = 6_000;
+    let mut tried = 0;
+    for depth in 0..12 {
+        let core = Core::new(certain, inferred).of_lesson(lesson, lessons, depth);
+        if core.len() > MOST || core.len() == tried {
+            break;
+        }
+        tried = core.len();
+        if let Some(steps) = core.decide(keep, budget) {
+            return Outcome::Violated(steps);
+        }
+    }
+    for around in [50, 200, 800] {
+        let core = Core::new(certain, inferred).of_lesson(lesson, lessons, 1).widened(around);
+        if core.len() > MOST {
+            break;
+        }
+        tried = core.len();
+        if let Some(steps) = core.decide(keep, budget) {
+            return Outcome::Violated(steps);
+        }
+    }
+    Outcome::Unknown { open_pairs: 0, transactions: tried }
 }
 
 fn violated(core: Core, keep: Keep, budget: &Budget) -> Outcome {

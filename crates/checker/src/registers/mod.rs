@@ -47,10 +47,20 @@ fn answer(problem: &Problem, goal: Goal, keep: Keep, outcome: Outcome) -> Decisi
     }
 }
 
+/// Where sessions need not be kept they still help: what holds with them holds without, and
+/// so does what is violated by steps of which none is a session's.
 fn outcome(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outcome {
     if problem.session_of.len() <= SMALL {
         let versions = Versions::new(problem);
         return exact::decide(problem, &versions, goal, keep, budget, MOST_PAIRS);
+    }
+    if !keep.sessions && (problem.sessions as usize) < problem.session_of.len() {
+        let stricter = Keep { sessions: true, ..keep };
+        match large::decide(problem, goal, stricter, budget) {
+            Outcome::Violated(steps) if uses_sessions(&steps) => {}
+            Outcome::Unknown { .. } => {}
+            outcome => return outcome,
+        }
     }
     match large::decide(problem, goal, keep, budget) {
         Outcome::Unknown { .. } if problem.session_of.len() <= MODERATE => {
@@ -59,6 +69,15 @@ fn outcome(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outcom
         }
         outcome => outcome,
     }
+}
+
+fn uses_sessions(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match &step.because {
+        _ if step.order == Order::Session => true,
+        Because::Opposite(steps) => uses_sessions(steps),
+        Because::Search => true,
+        Because::Observed | Because::Assumed => false,
+    })
 }
 
 /// The answer yes, if its order stands.

@@ -81,6 +81,20 @@ pub fn small(random: &mut Random) -> Problem {
     assemble(&sketches, &orders, &known)
 }
 
+/// A history that is too large to be decided pair by pair.
+pub fn medium(random: &mut Random, serial: bool, spoilt: bool) -> Problem {
+    let (mut sketches, mut orders) = play(random, 140, 14, 8, serial);
+    if spoilt {
+        spoil(random, &mut sketches, &mut orders);
+    }
+    let known = vec![0; orders.len()];
+    let mut problem = assemble(&sketches, &orders, &known);
+    if random.chance(50) {
+        problem.times.clear();
+    }
+    problem
+}
+
 fn operations(random: &mut Random, items: usize) -> (Vec<u32>, Vec<u32>) {
     let (mut reads, mut writes) = (Vec::new(), Vec::new());
     for _ in 0..1 + random.below(4) {

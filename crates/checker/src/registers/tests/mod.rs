@@ -6,7 +6,7 @@ mod generate;
 mod validate;
 
 use super::*;
-use generate::{Random, small};
+use generate::{Random, medium, small};
 
 const KEEPS: [Keep; 4] = [
     Keep { sessions: false, times: false },
@@ -109,4 +109,38 @@ fn replay_agrees_with_brute_force_1() {
 #[test]
 fn replay_agrees_with_brute_force_2() {
     replay_agrees(12);
+}
+
+/// The way of large histories and that of small ones are different programs.
+#[test]
+fn both_ways_agree_on_histories_of_moderate_size() {
+    let mut random = Random(21);
+    let budget = Budget::default();
+    let mut count = Count::default();
+    for number in 0..60 {
+        let serial = random.chance(50);
+        let spoilt = random.chance(50);
+        let problem = medium(&mut random, serial, spoilt);
+        assert!(problem.session_of.len() > SMALL, "history {number} is decided as a small one");
+        let keep = KEEPS[random.below(if problem.times.is_empty() { 2 } else { 4 })];
+        for goal in [Goal::Serializable, Goal::SnapshotIsolation] {
+            let versions = Versions::new(&problem);
+            let alone = exact::decide(&problem, &versions, goal, keep, &budget, MOST_PAIRS);
+            let alone = answer(&problem, goal, keep, alone);
+            match (super::decide(&problem, goal, keep, &budget), alone) {
+                (Decision::Holds { .. }, Decision::Holds { .. }) => count.held += 1,
+                (Decision::Violated { cycle }, Decision::Violated { cycle: other }) => {
+                    let valid = |steps: &[Step]| validate::cycle(&problem, goal, keep, steps);
+                    assert_eq!(valid(&cycle), Ok(()), "history {number}: {cycle:#?}");
+                    assert_eq!(valid(&other), Ok(()), "history {number}: {other:#?}");
+                    count.violated += 1;
+                }
+                (one, other) => panic!("history {number} {goal:?} {keep:?}: {one:?} or {other:?}"),
+            }
+            let promised = !spoilt && (serial || goal == Goal::SnapshotIsolation);
+            let held = decide(&problem, goal, keep, &budget);
+            assert!(!promised || matches!(held, Decision::Holds { .. }), "history {number}");
+        }
+    }
+    assert!(count.held > 20 && count.violated > 20, "too much of one kind: {count:?}");
 }
