@@ -144,10 +144,10 @@ impl<'h> Checker<'h> {
             }
             Level::ReadAtomic | Level::StrongSessionReadAtomic => self.weak(Rule::Atomic, sessions),
             Level::Causal => self.weak(Rule::Causal, sessions),
-            Level::CursorStability => self.by_candidate(Self::has_cursor_cycle),
+            Level::CursorStability => self.by_candidate(level, Self::has_cursor_cycle),
             Level::ConsistentView => match self.weak(Rule::Atomic, false) {
                 Verdict::Violated => Verdict::Violated,
-                _ => self.by_candidate(Self::has_single_cycle),
+                _ => self.by_candidate(level, Self::has_single_cycle),
             },
             Level::RepeatableRead => {
                 let kinds = Kinds::DEPENDENCIES.and(Kinds::ITEM_ANTI);
@@ -186,7 +186,8 @@ impl<'h> Checker<'h> {
             Outcome::Holds => Verdict::Holds,
             Outcome::Violated(told) => {
                 let cycle = weak::cycle(&self.joined, &told, sessions);
-                witness::keep(&mut self.joined, cycle);
+                // In every order of versions some read misses a part of what it knew.
+                witness::keep(&mut self.joined, cycle, Class::GSingle);
                 Verdict::Violated
             }
             Outcome::TooWide => Verdict::Unknown,
@@ -231,7 +232,9 @@ impl<'h> Checker<'h> {
                 if whole == Verdict::Holds { Verdict::Holds } else { Verdict::Unknown }
             }
             Decision::Violated { cycle } => {
-                witness::of_search(&mut self.joined, &cycle);
+                if witness::of_search(&mut self.joined, &cycle, goal) {
+                    self.conclude(Level::ConsistentView, Verdict::Violated);
+                }
                 Verdict::Violated
             }
             Decision::Unknown { open_pairs, transactions } => {
@@ -243,7 +246,7 @@ impl<'h> Checker<'h> {
 
     /// A level that is decided exactly where all orders are known; elsewhere a cycle of
     /// certain edges says no, an order that works says yes, and else it stays open.
-    fn by_candidate(&mut self, has_cycle: fn(&mut Self) -> bool) -> Verdict {
+    fn by_candidate(&mut self, level: Level, has_cycle: fn(&mut Self) -> bool) -> Verdict {
         if self.acyclic(Kinds::DEPENDENCIES) == Verdict::Violated || has_cycle(self) {
             return Verdict::Violated;
         }
@@ -263,8 +266,10 @@ impl<'h> Checker<'h> {
             let verdict = self.snapshot(Level::SnapshotIsolation, Kinds::NONE, Keep::default());
             self.conclude(Level::SnapshotIsolation, verdict);
         }
-        match self.verdicts[Level::SnapshotIsolation as usize] {
-            Some(Verdict::Holds) => Verdict::Holds,
+        let by_search = [Level::SnapshotIsolation, level].map(|l| self.verdicts[l as usize]);
+        match by_search {
+            [Some(Verdict::Holds), _] => Verdict::Holds,
+            [_, Some(verdict)] => verdict,
             _ => Verdict::Unknown,
         }
     }

@@ -3,9 +3,9 @@
 use crate::anomaly::{Certainty, Class, Edge, Kind};
 use crate::graph::{Anti, Arc, Components, Graph, Kinds, Plain, Search};
 use crate::history::Value;
-use crate::joined::{Found, Joined, Read, UNPLACED};
+use crate::joined::{Found, Joined, Read, UNPLACED, is_observed};
 use crate::predicate::PredicateEdges;
-use crate::registers::{Because, INITIAL, Order, Step};
+use crate::registers::{Because, Goal, INITIAL, Order, Step};
 
 /// So many edges are looked at for each of data, sessions and time. Verdicts do not
 /// depend on it; counts are of what was found until then.
@@ -60,18 +60,52 @@ fn changed_between_reads(joined: &Joined<'_>, found: &mut Found) {
     }
 }
 
-/// Reports the cycle by which a search over orders of versions has found that none works.
-pub(crate) fn of_search(joined: &mut Joined<'_>, cycle: &[Step]) {
-    let edges = cycle.iter().map(|step| of_step(joined, step)).collect();
-    keep(joined, edges);
+/// Reports the cycle by which a search over orders of versions has found that none works. True
+/// if it breaks consistent view as well: who overwrites what it has read follows it at once
+/// there, too, so what that shows of orders of versions is certain.
+pub(crate) fn of_search(joined: &mut Joined<'_>, cycle: &[Step], goal: Goal) -> bool {
+    let edges: Vec<Edge> = cycle.iter().map(|step| of_step(joined, step)).collect();
+    let (class, through) = class_of(&edges);
+    if is_observed(&edges) && through.is_none() && class <= Class::GSingle {
+        // Cycles without anti-dependencies are found without a search.
+        if joined.found.counts(Class::GSingle, None, edges.len()) {
+            joined.found.keep(Class::GSingle, None, edges);
+        }
+        return true;
+    }
+    // Where the order of versions is inferred, it is the reads behind it that clash, in every
+    // order: the class is what breaks the level that was asked for.
+    let class = match goal {
+        Goal::SnapshotIsolation => Class::GNonadjacent,
+        Goal::Serializable => Class::G2Item,
+    };
+    keep(joined, edges, class);
+    false
 }
 
-/// Reports a cycle under its class.
-pub(crate) fn keep(joined: &mut Joined<'_>, edges: Vec<Edge>) {
+/// Reports a cycle under its class, or under one that is given where parts of it are inferred.
+pub(crate) fn keep(joined: &mut Joined<'_>, edges: Vec<Edge>, inferred: Class) {
     let (class, through) = class_of(&edges);
-    if joined.found.counts(class, through, edges.len()) {
-        joined.found.keep(class, through, edges);
+    if is_observed(&edges) {
+        if joined.found.counts(class, through, edges.len()) {
+            joined.found.keep(class, through, edges);
+        }
+    } else {
+        let through = orders_used(&edges);
+        joined.found.inferred(inferred, through, edges);
     }
+}
+
+/// The order of time or of sessions, if a cycle or what is behind it needs one.
+fn orders_used(edges: &[Edge]) -> Option<Kind> {
+    let of_edge = |edge: &Edge| match (&edge.certainty, edge.kind) {
+        (_, Kind::Time) => Some(Kind::Time),
+        (_, Kind::Session) => Some(Kind::Session),
+        (Certainty::Otherwise(steps), _) => orders_used(steps),
+        _ => None,
+    };
+    let used: Vec<Kind> = edges.iter().filter_map(of_edge).collect();
+    [Kind::Time, Kind::Session].into_iter().find(|kind| used.contains(kind))
 }
 
 fn of_step(joined: &Joined<'_>, step: &Step) -> Edge {

@@ -7,7 +7,7 @@ mod orders;
 mod reads;
 mod writes;
 
-pub(crate) use found::Found;
+pub(crate) use found::{Found, is_observed};
 
 use crate::history::{History, Op, OpKind, Txn, Value};
 use crate::registers::{INITIAL, Problem, Rows};

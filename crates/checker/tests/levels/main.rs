@@ -5,7 +5,9 @@ mod brute;
 mod random;
 
 use brute::Brute;
-use isolde_checker::{Edge, Level, Options, Verdict, Witness, check, check_with};
+use isolde_checker::{
+    Anomaly, Class, Edge, Kind, Level, Options, Verdict, Witness, check, check_with,
+};
 use random::Random;
 
 const HISTORIES: usize = 100_000;
@@ -31,6 +33,12 @@ fn every_verdict_is_that_of_the_definition() {
                 }
             }
             both[level as usize][usize::from(expected)] += 1;
+        }
+        for anomaly in &report.anomalies {
+            let broken = broken_by(anomaly);
+            let name = anomaly.name();
+            let verdict = report.verdict(broken);
+            assert_eq!(verdict, Verdict::Violated, "{number}: {name}, but {broken}:\n{history}");
         }
         let violated = Level::ALL.iter().any(|level| report.verdict(*level) == Verdict::Violated);
         assert_eq!(
@@ -75,4 +83,46 @@ fn a_level_that_is_asked_for_alone_has_the_same_verdict_and_a_witness() {
 fn closes(edges: &[Edge]) -> bool {
     let next = edges.iter().cycle().skip(1);
     !edges.is_empty() && edges.iter().zip(next).all(|(edge, next)| edge.to == next.from)
+}
+
+/// The level that an anomaly breaks at least, as `docs/anomalies.md` has it.
+fn broken_by(anomaly: &Anomaly) -> Level {
+    let (plain, of_sessions, of_time) = match anomaly.class {
+        Class::DuplicateVersions | Class::IncompatibleOrders | Class::G0 => {
+            (Level::ReadUncommitted, Level::StrongSessionSnapshotIsolation, None)
+        }
+        Class::ThinAirRead
+        | Class::FutureRead
+        | Class::Internal
+        | Class::G1a
+        | Class::G1b
+        | Class::DirtyUpdate
+        | Class::G1c => (Level::ReadCommitted, Level::StrongSessionSnapshotIsolation, None),
+        Class::GCursor | Class::LostUpdate => (Level::CursorStability, Level::Serializable, None),
+        Class::NonRepeatableRead | Class::ReadSkew => {
+            (Level::ReadAtomic, Level::Serializable, None)
+        }
+        Class::ReadWriteSkew | Class::GSingle => {
+            (Level::ConsistentView, Level::StrongSessionSnapshotIsolation, None)
+        }
+        Class::GNonadjacent => {
+            (Level::SnapshotIsolation, Level::StrongSessionSnapshotIsolation, None)
+        }
+        Class::GSIa | Class::GSIb => {
+            (Level::StrongSnapshotIsolation, Level::StrongSnapshotIsolation, None)
+        }
+        Class::WriteSkew | Class::G2Item => (
+            Level::RepeatableRead,
+            Level::StrongSessionSerializable,
+            Some(Level::StrictSerializable),
+        ),
+        Class::G2 => {
+            (Level::Serializable, Level::StrongSessionSerializable, Some(Level::StrictSerializable))
+        }
+    };
+    match anomaly.through {
+        None => plain,
+        Some(Kind::Session) => of_sessions,
+        Some(_) => of_time.unwrap_or(Level::StrongSnapshotIsolation),
+    }
 }
