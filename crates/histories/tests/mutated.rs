@@ -1,8 +1,12 @@
 //! Files of every format, damaged at random: whatever is read ends with a history or
 //! an error, never with a panic.
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use isolde_histories::{FORMATS, read, read_bytes};
 use proptest::prelude::*;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use std::io::Write;
 
 const SAMPLES: [&[u8]; 7] = [
     b"{:index 0, :type :invoke, :process 0, :f :txn, :value [[:append :x 1] [:r \"y\" nil]]}\n\
@@ -74,6 +78,24 @@ proptest! {
         if let Err(error) = outcome {
             prop_assert!(!error.problem.is_empty());
         }
+    }
+
+    #[test]
+    fn no_packed_file_panics(
+        zstd in any::<bool>(),
+        damages in prop::collection::vec(any::<(u16, u8, u8)>(), 1..6),
+    ) {
+        let text: Vec<u8> = (0..80).flat_map(|n| format!("w({n},1,0,{n})\n").into_bytes()).collect();
+        let mut bytes = match zstd {
+            true => compress_to_vec(&text[..], CompressionLevel::Fastest),
+            false => {
+                let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+                packed.write_all(&text).unwrap();
+                packed.finish().unwrap()
+            }
+        };
+        damages.into_iter().for_each(|place| damage(&mut bytes, place));
+        let _ = read_bytes("file", bytes, None);
     }
 
     #[test]
