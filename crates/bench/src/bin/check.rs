@@ -1,0 +1,133 @@
+//! How fast `isolde check` is, beside `adya check` on the same files in the same run:
+//! valid serializable histories of 50 sessions, 8 operations a transaction, 10,000
+//! items, in Elle's formats. Time and peak memory are those of the whole process.
+
+use isolde_histories::simulate::{Plan, simulate};
+use isolde_histories::{write_elle_edn, write_elle_json};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];
+
+/// What a process took.
+struct Ran {
+    seconds: f64,
+    megabytes: f64,
+    code: Option<i32>,
+    stderr: String,
+}
+
+fn main() -> io::Result<()> {
+    let arguments = std::env::args().skip(1);
+    let mut sizes: Vec<usize> = arguments.filter_map(|argument| argument.parse().ok()).collect();
+    if sizes.is_empty() {
+        sizes = SIZES.to_vec();
+    }
+    let isolde = std::env::var_os("ISOLDE").map_or_else(beside, PathBuf::from);
+    let adya = std::env::var_os("ADYA").map(PathBuf::from);
+    let folder = tempfile::tempdir()?;
+    println!("valid serializable histories, 50 sessions, 8 operations a transaction, 10,000 items");
+    println!(
+        "{:22} {:>6} {:>9} {:>9} {:>8} {:>9} {:>8} {:>8} {:>8} {:>7}",
+        "", "MB", "isolde s", "reading", "MB/s", "peak MB", "growth", "adya s", "peak MB", "ratio"
+    );
+    for (lists, edn) in [(true, false), (false, false), (true, true), (false, true)] {
+        let mut before: Option<(usize, f64)> = None;
+        for size in &sizes {
+            let file = write_history(folder.path(), *size, lists, edn)?;
+            let seconds = measure(&isolde, adya.as_deref(), &file, *size, lists, before)?;
+            before = Some((*size, seconds));
+            fs::remove_file(file)?;
+        }
+    }
+    Ok(())
+}
+
+/// The binary that was built with this one.
+fn beside() -> PathBuf {
+    let own = std::env::current_exe().unwrap_or_default();
+    own.with_file_name("isolde")
+}
+
+fn write_history(folder: &Path, size: usize, lists: bool, edn: bool) -> io::Result<PathBuf> {
+    let plan = Plan { transactions: size, lists, ..Plan::default() };
+    let kind = if lists { "lists" } else { "registers" };
+    let ending = if edn { "edn" } else { "jsonl" };
+    let path = folder.join(format!("{kind}-{size}.{ending}"));
+    let history = simulate(&plan);
+    let mut out = BufWriter::new(File::create(&path)?);
+    match edn {
+        true => write_elle_edn(&history, &mut out)?,
+        false => write_elle_json(&history, &mut out)?,
+    }
+    out.flush()?;
+    Ok(path)
+}
+
+fn measure(
+    isolde: &Path,
+    adya: Option<&Path>,
+    file: &Path,
+    size: usize,
+    lists: bool,
+    before: Option<(usize, f64)>,
+) -> io::Result<f64> {
+    let megabytes = fs::metadata(file)?.len() as f64 / 1e6;
+    let ran = run(Command::new(isolde).args(["check", "--verbose"]).arg(file))?;
+    let reading = reading_time(&ran.stderr).unwrap_or(f64::NAN);
+    // How the time grew, as a power of the size: 1 is linear.
+    let growth = before
+        .map(|(fewer, seconds)| (ran.seconds / seconds).ln() / (size as f64 / fewer as f64).ln());
+    let growth = growth.map_or_else(String::new, |growth| format!("n^{growth:.2}"));
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    print!(
+        "{name:22} {megabytes:6.1} {:9.2} {reading:9.2} {:8.0} {:9.0} {growth:>8}",
+        ran.seconds,
+        megabytes / reading,
+        ran.megabytes
+    );
+    if let Some(adya) = adya {
+        let model = if lists { "list-append" } else { "rw-register" };
+        let other =
+            run(Command::new(adya).args(["check", "-m", model, "-c", "serializable"]).arg(file))?;
+        let ratio = other.seconds / ran.seconds;
+        print!(" {:8.2} {:8.0} {ratio:6.1}x", other.seconds, other.megabytes);
+        // 0 is "valid" for both; what adya cannot tell is 2.
+        print!("{}", if other.code == Some(0) { "" } else { "  (adya: not valid or unknown)" });
+    }
+    println!("{}", if ran.code == Some(0) { "" } else { "  (isolde: not valid or unknown)" });
+    Ok(ran.seconds)
+}
+
+/// From `… read as elle-json in 0.12 s, checked in …`.
+fn reading_time(said: &str) -> Option<f64> {
+    let (_, after) = said.split_once(": read as ")?;
+    let (_, after) = after.split_once(" in ")?;
+    after.split_once(" s,")?.0.parse().ok()
+}
+
+fn run(command: &mut Command) -> io::Result<Ran> {
+    let begin = Instant::now();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut stderr = String::new();
+    if let Some(mut pipe) = child.stderr.take() {
+        io::Read::read_to_string(&mut pipe, &mut stderr)?;
+    }
+    let pid = libc::pid_t::try_from(child.id()).expect("a process id");
+    let mut status = 0;
+    // SAFETY: both places are ours and large enough, and the process is our child, which
+    // nobody else waits for: `child` is dropped without a wait.
+    let usage = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        if libc::wait4(pid, &raw mut status, 0, &raw mut usage) != pid {
+            return Err(io::Error::last_os_error());
+        }
+        usage
+    };
+    let seconds = begin.elapsed().as_secs_f64();
+    let code = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
+    Ok(Ran { seconds, megabytes: usage.ru_maxrss as f64 / 1000.0, code, stderr })
+}
