@@ -18,6 +18,7 @@ impl<T> Default for Rows<T> {
 }
 
 impl<T> Rows<T> {
+    #[inline]
     pub fn of(&self, row: u32) -> &[T] {
         &self.all[self.starts[row as usize] as usize..self.starts[row as usize + 1] as usize]
     }

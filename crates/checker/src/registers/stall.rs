@@ -224,7 +224,7 @@ impl Stall {
         let mut queue = VecDeque::new();
         for start in 0..self.explored().min(STARTS) as u32 {
             let limit = best.as_ref().map_or(u32::MAX, |(cost, _)| *cost);
-            if limit <= 1 && best.is_some() && start > 8 || limit == 0 {
+            if limit <= 1 || limit <= 2 && start >= 8 {
                 break;
             }
             self.cost.clear();
