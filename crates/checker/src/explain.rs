@@ -1,13 +1,13 @@
 //! Witnesses in words.
 
 use crate::anomaly::{Anomaly, Certainty, Edge, Kind, Witness};
-use crate::history::{History, Value};
+use crate::history::{History, Item, Value};
 
 impl Edge {
     /// Why the first transaction comes before the second, as a sentence.
     pub fn why(&self, history: &History) -> String {
         let (from, to) = (history.txn_name(self.from), history.txn_name(self.to));
-        let item = self.item.map_or_else(String::new, |item| history.item_name(item));
+        let item = self.item.map_or_else(String::new, |item| called(history, item));
         let said = |value: Option<Value>| {
             value.map_or_else(String::new, |value| format!(" = {}", history.value_name(value)))
         };
@@ -59,7 +59,7 @@ impl Anomaly {
                 })
                 .collect(),
             Witness::Operation { txn, item, value, other } => {
-                let (txn, item) = (history.txn_name(*txn), history.item_name(*item));
+                let (txn, item) = (history.txn_name(*txn), called(history, *item));
                 let value = history.value_name(*value);
                 let other = other.map(|other| format!(", which is {}'s", history.txn_name(other)));
                 let meaning = self.class.meaning();
@@ -67,4 +67,10 @@ impl Anomaly {
             }
         }
     }
+}
+
+/// The name of an item, so that a number is not taken for a value.
+fn called(history: &History, item: Item) -> String {
+    let name = history.item_name(item);
+    if name.parse::<u64>().is_ok() { format!("key {name}") } else { name }
 }

@@ -68,9 +68,7 @@ pub(crate) fn of_search(joined: &mut Joined<'_>, cycle: &[Step], goal: Goal) -> 
     let (class, through) = class_of(&edges);
     if is_observed(&edges) && through.is_none() && class <= Class::GSingle {
         // Cycles without anti-dependencies are found without a search.
-        if joined.found.counts(Class::GSingle, None, edges.len()) {
-            joined.found.keep(Class::GSingle, None, edges);
-        }
+        joined.found.searched(Class::GSingle, None, edges);
         return true;
     }
     // Where the order of versions is inferred, it is the reads behind it that clash, in every
@@ -85,15 +83,11 @@ pub(crate) fn of_search(joined: &mut Joined<'_>, cycle: &[Step], goal: Goal) -> 
 
 /// Reports a cycle under its class, or under one that is given where parts of it are inferred.
 pub(crate) fn keep(joined: &mut Joined<'_>, edges: Vec<Edge>, inferred: Class) {
-    let (class, through) = class_of(&edges);
-    if is_observed(&edges) {
-        if joined.found.counts(class, through, edges.len()) {
-            joined.found.keep(class, through, edges);
-        }
-    } else {
-        let through = orders_used(&edges);
-        joined.found.inferred(inferred, through, edges);
-    }
+    let (class, through) = match is_observed(&edges) {
+        true => class_of(&edges),
+        false => (inferred, orders_used(&edges)),
+    };
+    joined.found.searched(class, through, edges);
 }
 
 /// The order of time or of sessions, if a cycle or what is behind it needs one.

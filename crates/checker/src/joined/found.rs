@@ -5,7 +5,12 @@ use crate::history::{Item, Txn, Value};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-pub(crate) struct Found(BTreeMap<(Option<Kind>, Class), Anomaly>);
+pub(crate) struct Found {
+    by_class: BTreeMap<(Option<Kind>, Class), Anomaly>,
+    /// Cycles that a search came upon. They are shown where the history does not show one of
+    /// the same class by itself, which is easier to follow.
+    searched: Vec<(Class, Option<Kind>, Vec<Edge>)>,
+}
 
 impl Found {
     /// A read or write that is wrong by itself.
@@ -17,45 +22,44 @@ impl Found {
     ) {
         let witness = Witness::Operation { txn, item, value, other };
         let new = Anomaly { class, through: None, count: 0, witness };
-        self.0.entry((None, class)).or_insert(new).count += 1;
+        self.by_class.entry((None, class)).or_insert(new).count += 1;
     }
 
     /// Counts a cycle that the history shows. True if its edges are wanted, because none that
-    /// was kept is as short, or what was kept had to be inferred.
+    /// was kept is as short.
     pub(crate) fn counts(&mut self, class: Class, through: Option<Kind>, length: usize) -> bool {
-        match self.0.get_mut(&(through, class)) {
+        match self.by_class.get_mut(&(through, class)) {
             Some(known) => {
                 known.count += 1;
-                match &known.witness {
-                    Witness::Cycle(best) => best.len() > length || !is_observed(best),
-                    Witness::Operation { .. } => false,
-                }
+                matches!(&known.witness, Witness::Cycle(best) if best.len() > length)
             }
             None => true,
         }
     }
 
-    /// Keeps a cycle that had to be inferred, unless there is one of its class.
-    pub(crate) fn inferred(&mut self, class: Class, through: Option<Kind>, cycle: Vec<Edge>) {
-        match self.0.get_mut(&(through, class)) {
-            Some(known) => known.count += 1,
-            None => self.keep(class, through, cycle),
-        }
+    /// Keeps a cycle that a search came upon.
+    pub(crate) fn searched(&mut self, class: Class, through: Option<Kind>, cycle: Vec<Edge>) {
+        self.searched.push((class, through, cycle));
     }
 
     /// Keeps the edges of a cycle that was counted.
     pub(crate) fn keep(&mut self, class: Class, through: Option<Kind>, cycle: Vec<Edge>) {
         let new = Anomaly { class, through, count: 1, witness: Witness::Cycle(Vec::new()) };
-        self.0.entry((through, class)).or_insert(new).witness = Witness::Cycle(cycle);
+        self.by_class.entry((through, class)).or_insert(new).witness = Witness::Cycle(cycle);
     }
 
     /// Whether the class was found without the help of sessions or times.
     pub(crate) fn has(&self, class: Class) -> bool {
-        self.0.contains_key(&(None, class))
+        self.by_class.contains_key(&(None, class))
     }
 
-    pub(crate) fn into_anomalies(self) -> Vec<Anomaly> {
-        self.0.into_values().collect()
+    pub(crate) fn into_anomalies(mut self) -> Vec<Anomaly> {
+        for (class, through, cycle) in std::mem::take(&mut self.searched) {
+            if !self.by_class.contains_key(&(through, class)) {
+                self.keep(class, through, cycle);
+            }
+        }
+        self.by_class.into_values().collect()
     }
 }
 
