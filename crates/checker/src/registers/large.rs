@@ -129,7 +129,10 @@ fn decide_numbered(
         let lowest = replay.lowest();
         let Some(lesson) = stall.lesson(&replay, lowest) else { break };
         if lesson.choices.is_empty() {
-            return refuted(&certain, &inferred, &lesson, &replay.lessons, keep, budget);
+            match refuted(&certain, &inferred, &lesson, &replay.lessons, keep, budget) {
+                Some(steps) => return Outcome::Violated(steps),
+                None => break,
+            }
         }
         replay.learn(lesson);
     }
@@ -154,7 +157,7 @@ fn refuted(
     lessons: &[Lesson],
     keep: Keep,
     budget: &Budget,
-) -> Outcome {
+) -> Option<Vec<Step>> {
     const MOST: usize = 6_000;
     let mut tried = 0;
     for depth in 0..12 {
@@ -164,20 +167,13 @@ fn refuted(
         }
         tried = core.len();
         if let Some(steps) = core.decide(keep, budget) {
-            return Outcome::Violated(steps);
+            return Some(steps);
         }
     }
-    for around in [50, 200, 800] {
+    [50, 200, 800].into_iter().find_map(|around| {
         let core = Core::new(certain, inferred).of_lesson(lesson, lessons, 1).widened(around);
-        if core.len() > MOST {
-            break;
-        }
-        tried = core.len();
-        if let Some(steps) = core.decide(keep, budget) {
-            return Outcome::Violated(steps);
-        }
-    }
-    Outcome::Unknown { open_pairs: 0, transactions: tried }
+        if core.len() > MOST { None } else { core.decide(keep, budget) }
+    })
 }
 
 fn violated(core: Core, keep: Keep, budget: &Budget) -> Outcome {
