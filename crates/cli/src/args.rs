@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::anomalies_args::AnomaliesArgs;
 use crate::baseline::BaselineArgs;
 use crate::check_args::{self, CheckArgs};
 use crate::exit_code;
@@ -199,6 +200,13 @@ pub enum Command {
     /// whether it holds, and shows each class of anomalies by a shortest cycle.
     #[command(after_help = check_args::EXAMPLES)]
     Check(CheckArgs),
+    /// Which classes of anomalies happen at each level, by running at full speed.
+    ///
+    /// Where `matrix` plays ten known scenarios, this runs many sessions without an
+    /// order and checks what they saw: a table of what was found how often, and a shortest
+    /// cycle for each. What a level's documentation rules out is marked, and exits 1.
+    #[command(after_help = TARGETS)]
+    Anomalies(AnomaliesArgs),
     /// Run a workload at full speed and record what each transaction saw.
     ///
     /// The history is for `isolde check`, or in Elle's formats for others. Transactions
@@ -407,6 +415,7 @@ impl Command {
             Command::Hunt(hunt) => Some(&hunt.starting),
             Command::Faults(faults) => Some(&faults.starting),
             Command::RunHistory(run) => Some(&run.starting),
+            Command::Anomalies(anomalies) => Some(&anomalies.starting),
             Command::Matrix { starting, .. }
             | Command::Replay { starting, .. }
             | Command::Explain { starting, .. }

@@ -1,6 +1,7 @@
 //! `isolde`: parse the arguments, do the one thing they ask for, and end with
 //! the exit code that says how it went.
 
+mod anomalies_args;
 mod args;
 mod baseline;
 mod check_args;

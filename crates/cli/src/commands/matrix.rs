@@ -1,6 +1,6 @@
 //! `isolde matrix`: which anomalies each level of each target lets through.
 
-use super::{Context, Levels, Outcome, parse_levels};
+use super::{Context, Outcome, known_levels, parse_levels};
 use crate::console::{Console, Style};
 use crate::exit_code::{ExitCode, Failure};
 use crate::scenarios;
@@ -25,7 +25,7 @@ pub fn run(
     let mut worst = ExitCode::Fine;
     for target in parsed? {
         let filled = context.open(&target).and_then(|mut runner| {
-            let chosen = chosen_levels(&runner, levels.as_ref());
+            let chosen = known_levels(&runner, levels.as_ref());
             fill(context, &mut runner, &cases, &chosen, wish.as_ref())
         });
         match filled {
@@ -70,14 +70,6 @@ fn code_of(cell: &Cell) -> ExitCode {
 fn broke_promise(cell: &Cell) -> bool {
     let happened = matches!(cell.outcome, Shown::Possible | Shown::ReadsOnly);
     happened && cell.documented == Some(false)
-}
-
-fn chosen_levels(runner: &Runner, wanted: Option<&Levels>) -> Vec<Level> {
-    let known = runner.engine.profile().level_names();
-    match wanted {
-        Some(Levels::These(levels)) => known.into_iter().filter(|l| levels.contains(l)).collect(),
-        _ => known,
-    }
 }
 
 fn fill(

@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod anomalies;
 mod check;
 mod check_show;
 mod clean;
@@ -79,6 +80,7 @@ pub fn run(args: Args, console: &Console) -> Outcome {
             explain::run(&context, &case, on.as_deref(), &level)
         }
         Command::Check(check) => check::run(&context, &check),
+        Command::Anomalies(wish) => anomalies::run(&context, &wish),
         Command::RunHistory(run) => run_history::run(&context, &run),
         Command::Test { regex, on, level, record, repeat, junit, cases, .. } => {
             let wish = test::Wish { on, level, record, repeat, junit };
@@ -155,6 +157,15 @@ pub fn parse_levels(names: &[String]) -> Result<Option<Levels>, Failure> {
     }
     let levels: Result<Vec<Level>, _> = names.iter().map(|n| n.parse()).collect();
     levels.map(|l| Some(Levels::These(l))).map_err(|e| Failure::new(ExitCode::Usage, e.to_string()))
+}
+
+/// The levels of a target that are wanted, in its order.
+pub fn known_levels(runner: &Runner, wanted: Option<&Levels>) -> Vec<Level> {
+    let known = runner.engine.profile().level_names();
+    match wanted {
+        Some(Levels::These(levels)) => known.into_iter().filter(|l| levels.contains(l)).collect(),
+        _ => known,
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -1,0 +1,196 @@
+//! `isolde anomalies`: which classes of anomalies happen at which level, by running
+//! transactions at full speed and checking what they saw.
+
+use super::hunt::wish::new_seed;
+use super::{Context, Outcome, known_levels, parse_levels};
+use crate::anomalies_args::AnomaliesArgs;
+use crate::exit_code::{ExitCode, Failure};
+use crate::table::layout_within;
+use isolde_checker::{Anomaly, Class, Status, check};
+use isolde_core::Anomaly as Known;
+use isolde_core::Level;
+use isolde_core::history::TargetInfo;
+use isolde_engines::free_run::{FreeRun, OnAbort, Stop};
+use isolde_engines::runner::Runner;
+use isolde_hunt::workload::{Recording, Shape, Workload};
+use serde_json::{Value, json};
+
+/// A level of a target, and what happened at it.
+struct Row {
+    on: TargetInfo,
+    level: Level,
+    transactions: usize,
+    committed: usize,
+    found: Vec<Found>,
+}
+
+/// A class that was found.
+struct Found {
+    class: Class,
+    count: usize,
+    /// The level's documentation rules it out.
+    is_ruled_out: bool,
+    witness: Vec<String>,
+}
+
+pub fn run(context: &Context<'_>, args: &AnomaliesArgs) -> Outcome {
+    let levels = parse_levels(&args.level)?;
+    let targets: Result<Vec<_>, _> = args.targets.iter().map(|t| context.parse_target(t)).collect();
+    let seed = args.seed.unwrap_or_else(new_seed);
+    let (mut rows, mut worst) = (Vec::new(), ExitCode::Fine);
+    for target in targets? {
+        let filled = context.open(&target).and_then(|mut runner| {
+            let levels = known_levels(&runner, levels.as_ref());
+            levels
+                .into_iter()
+                .map(|level| survey(context, &mut runner, level, args, seed))
+                .collect()
+        });
+        match filled {
+            Ok(found) => rows.extend::<Vec<Row>>(found),
+            Err(failure) if failure.code == ExitCode::Interrupted => {
+                worst = ExitCode::Interrupted;
+                break;
+            }
+            Err(failure) => {
+                context.console.error(&format!("{target}: {}", failure.message));
+                worst = worst.worse(failure.code);
+            }
+        }
+    }
+    context.console.end_progress();
+    if context.json {
+        let rows: Vec<Value> = rows.iter().map(Row::json).collect();
+        let version = env!("CARGO_PKG_VERSION");
+        let all = json!({"isolde": version, "seed": seed, "levels": rows});
+        context.console.print(&all.to_string());
+    } else if !rows.is_empty() {
+        context.console.print(table(context, &rows).trim_end());
+        let each = humantime::format_duration(args.time);
+        context.console.say(&format!(
+            "how often each class was found in {each} a level, seed {seed}; ! ruled out by the level's documentation"
+        ));
+        for row in &rows {
+            context.console.print(row.witnesses().trim_end());
+        }
+    }
+    let broken = rows.iter().flat_map(|row| &row.found).any(|found| found.is_ruled_out);
+    Ok(worst.worse(if broken { ExitCode::Violation } else { ExitCode::Fine }))
+}
+
+fn survey(
+    context: &Context<'_>,
+    runner: &mut Runner,
+    level: Level,
+    args: &AnomaliesArgs,
+    seed: u64,
+) -> Result<Row, Failure> {
+    let on = runner.engine.info().clone();
+    context.console.progress(&format!("{} {level}", on.target));
+    let allows = runner.engine.profile().promise(level).and_then(|promise| promise.allows.clone());
+    let shape =
+        Shape { workload: Workload::ListAppend, keys: args.keys as usize, ..Shape::default() };
+    let stop = Stop { transactions: None, time: Some(args.time) };
+    let sessions = usize::from(args.sessions);
+    let free = FreeRun { sessions, level: Some(level), on_abort: OnAbort::GiveUp, stop };
+    let history = Recording { shape, free, seed }.run(runner)?.history;
+    let report = check(&history);
+    let found = |anomaly: &Anomaly| Found {
+        class: anomaly.class,
+        count: anomaly.count,
+        is_ruled_out: allows.as_ref().is_some_and(|allows| is_ruled_out(anomaly.class, allows)),
+        witness: anomaly.sentences(&history),
+    };
+    // No level of SQL promises anything about sessions or time.
+    let of_data = report.anomalies.iter().filter(|anomaly| anomaly.through.is_none());
+    Ok(Row {
+        on,
+        level,
+        transactions: history.len(),
+        committed: history
+            .transactions()
+            .filter(|t| history.status(*t) == Status::Committed)
+            .count(),
+        found: of_data.map(found).collect(),
+    })
+}
+
+/// Whether a level whose documentation allows these rules the class out.
+fn is_ruled_out(class: Class, allows: &[Known]) -> bool {
+    let known = match class {
+        Class::G0 => Known::G0,
+        Class::G1a => Known::G1a,
+        Class::G1b => Known::G1b,
+        Class::G1c => Known::G1c,
+        Class::LostUpdate | Class::GCursor => Known::P4,
+        Class::GSingle | Class::ReadSkew | Class::NonRepeatableRead | Class::ReadWriteSkew => {
+            Known::GSingle
+        }
+        Class::WriteSkew | Class::G2Item => Known::G2Item,
+        Class::G2 => Known::G2,
+        // Nobody documents these by name: a level that lets nothing through rules them out.
+        _ => return allows.is_empty(),
+    };
+    !allows.contains(&known)
+}
+
+fn table(context: &Context<'_>, rows: &[Row]) -> String {
+    let is_found =
+        |class: &Class| rows.iter().flat_map(|row| &row.found).any(|found| found.class == *class);
+    let columns: Vec<Class> = Class::ALL.into_iter().filter(is_found).collect();
+    let mut lines = vec![
+        ["".to_owned(), "committed".to_owned()]
+            .into_iter()
+            .chain(columns.iter().map(ToString::to_string))
+            .collect::<Vec<_>>(),
+    ];
+    let mut last = String::new();
+    for row in rows {
+        let name = format!("{} {}", row.on.engine, row.on.version);
+        if name != last {
+            lines.push(vec![name.clone()]);
+            last = name;
+        }
+        let mut line = vec![format!("  {}", row.level), row.committed.to_string()];
+        for class in &columns {
+            line.push(match row.found.iter().find(|found| found.class == *class) {
+                None => "·".into(),
+                Some(found) if found.is_ruled_out => format!("{}!", found.count),
+                Some(found) => found.count.to_string(),
+            });
+        }
+        lines.push(line);
+    }
+    layout_within(&lines, context.console.width(), &|_, _, text| text.to_owned())
+}
+
+impl Row {
+    /// A witness of each class. Classes that the same cycle shows stand together.
+    fn witnesses(&self) -> String {
+        let mut text = String::new();
+        let mut told: Vec<&Found> = Vec::new();
+        for found in &self.found {
+            if told.iter().any(|other| other.witness == found.witness) {
+                continue;
+            }
+            let same = self.found.iter().filter(|other| other.witness == found.witness);
+            let classes: Vec<&str> = same.map(|other| other.class.name()).collect();
+            let (target, level) = (&self.on.target, self.level);
+            text.push_str(&format!("\n{target} at {level}: {}\n", classes.join(", ")));
+            for sentence in &found.witness {
+                text.push_str(&format!("  {sentence}\n"));
+            }
+            told.push(found);
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let found = |found: &Found| {
+            json!({"class": found.class.name(), "count": found.count,
+                "ruled_out": found.is_ruled_out, "witness": found.witness})
+        };
+        json!({"target": self.on, "level": self.level, "transactions": self.transactions,
+            "committed": self.committed, "anomalies": self.found.iter().map(found).collect::<Vec<_>>()})
+    }
+}
