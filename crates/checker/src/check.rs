@@ -145,10 +145,14 @@ impl<'h> Checker<'h> {
             Level::ReadAtomic | Level::StrongSessionReadAtomic => self.weak(Rule::Atomic, sessions),
             Level::Causal => self.weak(Rule::Causal, sessions),
             Level::CursorStability => self.by_candidate(level, Self::has_cursor_cycle),
-            Level::ConsistentView => match self.weak(Rule::Atomic, false) {
-                Verdict::Violated => Verdict::Violated,
-                _ => self.by_candidate(level, Self::has_single_cycle),
-            },
+            Level::ConsistentView => {
+                self.weak(Rule::Atomic, false);
+                self.weak(Rule::Causal, true);
+                match self.verdicts[level as usize] {
+                    Some(verdict) => verdict,
+                    None => self.by_candidate(level, Self::has_single_cycle),
+                }
+            }
             Level::RepeatableRead => {
                 let kinds = Kinds::DEPENDENCIES.and(Kinds::ITEM_ANTI);
                 self.serializable(level, kinds, keep)
@@ -187,7 +191,9 @@ impl<'h> Checker<'h> {
             Outcome::Violated(told) => {
                 let cycle = weak::cycle(&self.joined, &told, sessions);
                 // In every order of versions some read misses a part of what it knew.
-                witness::keep(&mut self.joined, cycle, Class::GSingle);
+                if witness::keep(&mut self.joined, cycle, Class::GSingle).is_none() {
+                    self.conclude(Level::ConsistentView, Verdict::Violated);
+                }
                 Verdict::Violated
             }
             Outcome::TooWide => Verdict::Unknown,

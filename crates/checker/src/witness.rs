@@ -82,12 +82,14 @@ pub(crate) fn of_search(joined: &mut Joined<'_>, cycle: &[Step], goal: Goal) -> 
 }
 
 /// Reports a cycle under its class, or under one that is given where parts of it are inferred.
-pub(crate) fn keep(joined: &mut Joined<'_>, edges: Vec<Edge>, inferred: Class) {
+/// Tells which order it needs besides the data.
+pub(crate) fn keep(joined: &mut Joined<'_>, edges: Vec<Edge>, inferred: Class) -> Option<Kind> {
     let (class, through) = match is_observed(&edges) {
         true => class_of(&edges),
         false => (inferred, orders_used(&edges)),
     };
     joined.found.searched(class, through, edges);
+    through
 }
 
 /// The order of time or of sessions, if a cycle or what is behind it needs one.

@@ -103,3 +103,16 @@ fn a_predicate_write_that_changes_nothing_makes_no_phantom() {
     let history: History = "T1: p(P:) w(a,1) | T2: p(P:) w(b,2) | P: a=1".parse().unwrap();
     assert_eq!(check(&history).verdict(Level::Serializable), Verdict::Holds);
 }
+
+#[test]
+fn a_list_read_with_what_was_rolled_back_is_no_other_order() {
+    let history: History = "T1: a(l,1) | T2 aborted: a(l,2) | T3: r(l,[1 2]) | T4: a(l,3) | \
+         T5: r(l,[1 3]) | T6: r(l,[1])"
+        .parse()
+        .unwrap();
+    let report = check(&history);
+    let found: Vec<String> = report.anomalies.iter().map(|anomaly| anomaly.name()).collect();
+    assert_eq!(found, ["G1a"]);
+    assert_eq!(report.verdict(Level::ReadUncommitted), Verdict::Holds);
+    assert_eq!(report.verdict(Level::ReadCommitted), Verdict::Violated);
+}

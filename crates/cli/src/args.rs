@@ -460,7 +460,17 @@ mod tests {
         let with: Vec<&str> =
             whole.get_subcommands().filter(has).map(clap::Command::get_name).collect();
         let starting = [
-            "hunt", "faults", "matrix", "replay", "explain", "test", "spec", "server", "shell",
+            "hunt",
+            "faults",
+            "matrix",
+            "replay",
+            "explain",
+            "anomalies",
+            "run-history",
+            "test",
+            "spec",
+            "server",
+            "shell",
             "repl",
         ];
         assert_eq!(with, starting);

@@ -3,6 +3,7 @@
 
 mod committed;
 mod found;
+mod lists;
 mod orders;
 mod reads;
 mod writes;
@@ -11,6 +12,7 @@ pub(crate) use found::{Found, is_observed};
 
 use crate::history::{History, Op, OpKind, Txn, Value};
 use crate::registers::{INITIAL, Problem, Rows};
+use lists::Lists;
 use writes::Writes;
 
 /// A version that a transaction read from another.
@@ -79,9 +81,15 @@ impl<'h> Joined<'h> {
         let mut found = Found::default();
         let txns: Vec<Txn> =
             history.transactions().filter(|txn| node_of[txn.index()] != NO_NODE).collect();
-        let orders = orders::known(history, &writes, &node_of, &mut found);
-        let joining =
-            reads::Joining { history, writes: &writes, node_of: &node_of, orders: &orders };
+        let lists = Lists::of(history, &writes, &node_of);
+        let orders = orders::known(history, (&writes, &lists), &node_of, &mut found);
+        let joining = reads::Joining {
+            history,
+            writes: &writes,
+            node_of: &node_of,
+            orders: &orders,
+            lists: &lists,
+        };
         let (mut reads, ambiguous) = joining.join(&txns, &mut found);
         let mut own = Rows::default();
         for txn in &txns {

@@ -2,6 +2,7 @@
 //! read shows it, or as the history gives it.
 
 use super::found::Found;
+use super::lists::Lists;
 use super::writes::{Writer, Writes};
 use super::{NO_NODE, Write};
 use crate::anomaly::Class;
@@ -51,7 +52,7 @@ impl Orders {
 
 pub(crate) fn known(
     history: &History,
-    writes: &Writes,
+    (writes, lists): (&Writes, &Lists<'_>),
     node_of: &[u32],
     found: &mut Found,
 ) -> Orders {
@@ -62,7 +63,7 @@ pub(crate) fn known(
     let mut seen = Vec::new();
     for item in 0..history.item_count() as u32 {
         let mut line = Line { item, writes, node_of, orders: &mut orders, aborted: None };
-        let list = &history.longest[item as usize];
+        let (list, _) = lists.longest(item);
         if !list.is_empty() {
             line.orders.lengths.all.push(0);
             seen.clear();

@@ -2,6 +2,7 @@
 //! the reads that are wrong whatever the others did.
 
 use super::found::Found;
+use super::lists::Lists;
 use super::orders::Orders;
 use super::writes::{Writer, Writes};
 use super::{NO_NODE, PredicateRead, Read, UNPLACED};
@@ -14,6 +15,7 @@ pub(crate) struct Joining<'a> {
     pub writes: &'a Writes,
     pub node_of: &'a [u32],
     pub orders: &'a Orders,
+    pub lists: &'a Lists<'a>,
 }
 
 /// What the transaction that is looked at has written so far: for each item its
@@ -126,17 +128,28 @@ impl Joining<'_> {
             found.operation(Class::FutureRead, at, None);
             return None;
         }
+        let (longest, cleaned) = self.lists.longest(item.0);
         let length = match Seen::unpack(operation.value) {
+            Seen::WithoutOwn(_) => {
+                found.operation(Class::Internal, at, None);
+                return None;
+            }
+            _ if cleaned => {
+                let clean = self.lists.clean(item.0, list);
+                if !longest.starts_with(&clean) {
+                    found.operation(Class::IncompatibleOrders, at, None);
+                    return None;
+                }
+                self.report_rolled_back(txn, item, list, found);
+                clean.len() as u32
+            }
             Seen::Beginning(length) => length,
             Seen::Other(_) => {
                 found.operation(Class::IncompatibleOrders, at, None);
                 return None;
             }
-            Seen::WithoutOwn(_) => {
-                found.operation(Class::Internal, at, None);
-                return None;
-            }
         };
+        let list = &longest[..length as usize];
         for stain in self.orders.stains_of(item.0).iter().filter(|stain| stain.at < length) {
             let value = Value(list[stain.at as usize]);
             found.operation(stain.class, (txn, item, value), stain.writer);
@@ -157,6 +170,22 @@ impl Joining<'_> {
             found.operation(Class::G1b, at, writer);
         }
         Some(Read { item: item.0, writer, place, op: op as u32 })
+    }
+
+    /// Elements of a list that were rolled back, and those that were put on top of them.
+    fn report_rolled_back(&self, txn: Txn, item: Item, list: &[u64], found: &mut Found) {
+        let mut below = None;
+        for element in list {
+            let at = |txn| (txn, item, Value(*element));
+            if let Some(writer) = self.lists.rolled_back(item.0, *element) {
+                found.operation(Class::G1a, at(txn), Some(writer));
+                below = Some(writer);
+            } else if let Some(aborted) = below.take()
+                && let Writer::One(written) = self.writes.writer(item, Value(*element))
+            {
+                found.operation(Class::DirtyUpdate, at(written.txn), Some(aborted));
+            }
+        }
     }
 
     /// What the predicate reads of committed transactions found. Versions that were rolled

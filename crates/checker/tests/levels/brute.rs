@@ -60,12 +60,19 @@ impl Brute {
                 }
                 let mut value = op.value().unwrap_or(Value::INITIAL);
                 if op.kind() == OpKind::ReadList {
-                    let list = history.list(*op).unwrap();
+                    let mut list = history.list(*op).unwrap().to_vec();
+                    let seen = list.len();
+                    list.retain(|element| {
+                        let (writer, _) = writer[&(item, *element)];
+                        node(writer).is_some()
+                    });
+                    // It saw something that was rolled back.
+                    brute.bad_read |= list.len() < seen;
+                    value = list.last().map_or(Value::INITIAL, |element| Value(*element));
                     let known = longest.entry(item).or_default();
                     if list.len() > known.len() {
-                        *known = list.to_vec();
+                        *known = list;
                     }
-                    value = list.last().map_or(Value::INITIAL, |element| Value(*element));
                 } else if let Some(mine) = own.get(&item) {
                     brute.bad_read |= *mine != value;
                     continue;

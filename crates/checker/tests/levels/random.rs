@@ -137,6 +137,13 @@ fn build(
                     }
                     let mut list: Vec<Value> =
                         all[..length].iter().map(|(_, value)| Value(*value)).collect();
+                    // Now and then what somebody rolls back.
+                    let others = written(item).into_iter().filter(|(of, _)| !plans[*of].committed);
+                    list.extend(
+                        others
+                            .filter(|(of, _)| *of != at && random.chance(wild / 3))
+                            .map(|(_, value)| Value(value)),
+                    );
                     list.extend(own_list[item].iter().map(|value| Value(*value)));
                     builder.read_list(ids[item], &list);
                 }

@@ -82,6 +82,7 @@ impl Walk<'_> {
             return self.written(tx, step, (done, unchanged), trouble, before).await;
         }
         let mut changes = Vec::new();
+        let only_target = found.len() == 1;
         let alone = self.conduct(tx).alone_is_optimistic && self.txs[tx].autocommit;
         for fresh in found {
             let Some(place) = self.store.find(table, fresh.source) else { continue };
@@ -117,7 +118,9 @@ impl Walk<'_> {
                     let Some(again) = self.fresh(table, sql, Some(step)).await?.pop() else {
                         continue;
                     };
-                    if again.row != fresh.row {
+                    // That it goes on with the newest version is all there is to say of a
+                    // statement with one target.
+                    if only_target || again.row != fresh.row {
                         self.use_rule(step, self.conduct(tx).rules.changed_row);
                     }
                     again
