@@ -73,3 +73,33 @@ fn what_makes_no_sense_is_said_before_anything_runs() {
         assert!(text(&ran.stderr).contains(why), "{arguments:?}: {}", text(&ran.stderr));
     }
 }
+
+#[test]
+fn sqlite_shows_no_anomaly_and_every_level_is_in_the_table() {
+    let ran = isolde(&["anomalies", "sqlite", "sqlite+wal", "--time", "1s", "--seed", "4"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    let table = text(&ran.stdout);
+    assert_eq!(table.matches("SERIALIZABLE").count(), 2, "{table}");
+    let ran = isolde(&["anomalies", "sqlite", "--time", "1s", "--seed", "4", "--json"]);
+    let told: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(told["levels"][0]["anomalies"], serde_json::json!([]), "{told}");
+    assert!(told["levels"][0]["committed"].as_u64().unwrap() > 10, "{told}");
+}
+
+#[test]
+fn postgres_loses_updates_at_read_committed_and_skews_writes_at_repeatable_read() {
+    if std::env::var_os("ISOLDE_TEST_QUICK").is_some() {
+        return;
+    }
+    let arguments = ["anomalies", "postgres", "--level", "RC,RR,SER", "--time", "4s", "--json"];
+    let ran = isolde(&arguments);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let found = |level: usize| -> Vec<&str> {
+        let anomalies = told["levels"][level]["anomalies"].as_array().unwrap();
+        anomalies.iter().map(|anomaly| anomaly["class"].as_str().unwrap()).collect()
+    };
+    assert!(found(0).contains(&"lost-update"), "{told}");
+    assert!(found(1).contains(&"write-skew") && !found(1).contains(&"G-single"), "{told}");
+    assert_eq!(found(2), [""; 0], "{told}");
+}

@@ -54,16 +54,25 @@ fn outcome(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outcom
         let versions = Versions::new(problem);
         return exact::decide(problem, &versions, goal, keep, budget, MOST_PAIRS);
     }
+    // The exact search is quick with moderate histories, so that the other way, which is
+    // good at what holds, need not try for long.
+    let brief = Budget {
+        conflicts: budget.conflicts.min(1_000),
+        steps: budget.steps.min(5_000_000),
+        stop: budget.stop,
+    };
+    let moderate = problem.session_of.len() <= MODERATE;
+    let for_large = if moderate { &brief } else { budget };
     if !keep.sessions && (problem.sessions as usize) < problem.session_of.len() {
         let stricter = Keep { sessions: true, ..keep };
-        match large::decide(problem, goal, stricter, budget) {
+        match large::decide(problem, goal, stricter, for_large) {
             Outcome::Violated(steps) if uses_sessions(&steps) => {}
             Outcome::Unknown { .. } => {}
             outcome => return outcome,
         }
     }
-    match large::decide(problem, goal, keep, budget) {
-        Outcome::Unknown { .. } if problem.session_of.len() <= MODERATE => {
+    match large::decide(problem, goal, keep, for_large) {
+        Outcome::Unknown { .. } if moderate => {
             let versions = Versions::new(problem);
             exact::decide(problem, &versions, goal, keep, budget, MOST_PAIRS)
         }

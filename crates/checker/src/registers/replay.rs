@@ -166,6 +166,10 @@ impl<'a> Replay<'a> {
                 continue;
             }
             self.steps += 1;
+            if self.marks[txn as usize] & EARLIER_IN_LESSON != 0 {
+                // Each of its lessons is looked at.
+                self.steps += self.lessons_of.get(&txn).map_or(0, Vec::len) as u64;
+            }
             self.parked.leave(txn);
             if let Some(item) = self.blocking_item(txn) {
                 self.parked.enter(item, txn);
