@@ -44,8 +44,8 @@ pub fn check_with(history: &History, options: &Options) -> Report {
 struct Checker<'h> {
     joined: Joined<'h>,
     predicates: PredicateEdges,
-    /// All dependencies that are certain, with sessions and times where some level wants them.
-    graph: Option<Graph>,
+    /// Dependencies that are certain, and which kinds of them were wanted so far.
+    graph: Option<(Kinds, Graph)>,
     problem: Option<Problem>,
     verdicts: [Option<Verdict>; Level::ALL.len()],
     open: Vec<Open>,
@@ -167,18 +167,23 @@ impl<'h> Checker<'h> {
         }
     }
 
-    fn graph(&mut self) -> &Graph {
-        self.graph.get_or_insert_with(|| {
-            let data = Kinds::DEPENDENCIES.and(Kinds::ANTI);
-            let order = Kinds::SESSION.and(Kinds::TIME);
-            let has_times = self.joined.history.has_times();
-            let kinds = data.and(if has_times { order } else { Kinds::SESSION });
-            Graph::of(&self.joined, &self.predicates, kinds)
-        })
+    /// A graph with edges of these kinds at least. Small ones are made for weak levels, since
+    /// anti-dependencies are most of the edges.
+    fn graph(&mut self, kinds: Kinds) -> &Graph {
+        let wanted = match &self.graph {
+            Some((made, _)) if made.includes(kinds) => None,
+            Some((made, _)) => Some(made.and(kinds)),
+            None => Some(kinds),
+        };
+        if let Some(wanted) = wanted {
+            self.graph = None;
+            self.graph = Some((wanted, Graph::of(&self.joined, &self.predicates, wanted)));
+        }
+        &self.graph.as_ref().expect("it was just made").1
     }
 
     fn acyclic(&mut self, kinds: Kinds) -> Verdict {
-        let graph = self.graph();
+        let graph = self.graph(kinds);
         match Components::of(&Plain { graph, kinds }).is_acyclic() {
             true => Verdict::Holds,
             false => Verdict::Violated,
@@ -203,27 +208,37 @@ impl<'h> Checker<'h> {
     /// Versions whose order nobody knows and nobody has read can be put in any order
     /// that the rest allows; so the graph decides, unless some of them were read.
     fn serializable(&mut self, level: Level, kinds: Kinds, keep: Keep) -> Verdict {
-        match self.acyclic(kinds) {
-            Verdict::Holds if self.joined.needs_search() => {
-                self.search(level, Goal::Serializable, keep)
-            }
-            verdict => verdict,
+        if !self.joined.needs_search() {
+            return self.acyclic(kinds);
         }
+        // The search knows all edges but those of predicates.
+        if !self.predicates.is_empty() && self.acyclic(kinds) == Verdict::Violated {
+            return Verdict::Violated;
+        }
+        self.search(level, Goal::Serializable, keep)
     }
 
     fn snapshot(&mut self, level: Level, order: Kinds, keep: Keep) -> Verdict {
-        let kinds = Kinds::DEPENDENCIES.and(Kinds::ANTI).and(order);
-        let graph = self.graph();
-        if !Components::of(&Split { graph, kinds }).is_acyclic() {
-            return Verdict::Violated;
+        let searches = self.joined.has_open_orders();
+        if !searches || !self.predicates.is_empty() {
+            let kinds = Kinds::DEPENDENCIES.and(Kinds::ANTI).and(order);
+            let graph = self.graph(kinds);
+            if !Components::of(&Split { graph, kinds }).is_acyclic() {
+                return Verdict::Violated;
+            }
         }
-        if self.joined.has_open_orders() {
-            return self.search(level, Goal::SnapshotIsolation, keep);
-        }
-        Verdict::Holds
+        if searches { self.search(level, Goal::SnapshotIsolation, keep) } else { Verdict::Holds }
     }
 
     fn search(&mut self, level: Level, goal: Goal, keep: Keep) -> Verdict {
+        // The search takes it that known orders of versions contradict no read.
+        if self.verdicts[Level::ReadCommitted as usize].is_none() {
+            let verdict = self.acyclic(Kinds::DEPENDENCIES);
+            self.conclude(Level::ReadCommitted, verdict);
+        }
+        if self.verdicts[Level::ReadCommitted as usize] == Some(Verdict::Violated) {
+            return Verdict::Violated;
+        }
         let problem = self.problem.get_or_insert_with(|| self.joined.problem());
         match registers::decide(problem, goal, keep, &Budget::default()) {
             Decision::Holds { .. }
@@ -315,9 +330,8 @@ impl<'h> Checker<'h> {
         if self.has_cursor_cycle() {
             return true;
         }
-        self.graph();
-        let graph = self.graph.as_ref().expect("it was just made");
         let kinds = Kinds::DEPENDENCIES.and(Kinds::ANTI);
+        let graph = self.graph(kinds);
         let components = Components::of(&Plain { graph, kinds });
         if components.is_acyclic() {
             return false;

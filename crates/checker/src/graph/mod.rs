@@ -29,6 +29,10 @@ impl Kinds {
         Kinds(self.0 | other.0)
     }
 
+    pub(crate) fn includes(self, other: Kinds) -> bool {
+        self.0 & other.0 == other.0
+    }
+
     pub(crate) fn has(self, kind: Kind) -> bool {
         self.0 & (1 << kind as u8) != 0
     }

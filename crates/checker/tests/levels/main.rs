@@ -68,7 +68,10 @@ fn a_level_that_is_asked_for_alone_has_the_same_verdict_and_a_witness() {
         for level in Level::ALL {
             let options = Options { levels: vec![level], ..Options::default() };
             let alone = check_with(&history, &options);
-            assert_eq!(alone.verdict(level), all.verdict(level), "{level}:\n{history}");
+            // The search for a stronger level may have shown more.
+            let less = matches!(level, Level::ConsistentView | Level::CursorStability)
+                && alone.verdict(level) == Verdict::Unknown;
+            assert!(less || alone.verdict(level) == all.verdict(level), "{level}:\n{history}");
             let cycles = alone.anomalies.iter().all(|anomaly| match &anomaly.witness {
                 Witness::Cycle(edges) => closes(edges),
                 Witness::Operation { .. } => true,
