@@ -7,6 +7,7 @@
 mod causal;
 mod witness;
 
+use crate::anomaly::Kind;
 use crate::graph::{Components, Neighbours};
 use crate::joined::{Joined, Read};
 use crate::registers::INITIAL;
@@ -60,7 +61,7 @@ pub(crate) fn decide(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outcome
     if !complete {
         return Outcome::TooWide;
     }
-    known_edges(joined, sessions, |from, to| edges.push((from, to)));
+    known_edges(joined, sessions, |from, to, _, _| edges.push((from, to)));
     let told = Listed::of(joined.nodes(), edges);
     let components = Components::of(&told);
     if components.is_acyclic() {
@@ -77,32 +78,38 @@ pub(crate) fn decide(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outcome
     Outcome::Violated(cyclic)
 }
 
-/// What needs no rule: reads, known orders of versions, and sessions.
-pub(crate) fn known_edges(joined: &Joined<'_>, sessions: bool, mut edge: impl FnMut(u32, u32)) {
+/// What needs no rule: reads, sessions if they count, and known orders of versions. Each edge
+/// comes with its kind and item.
+fn known_edges(joined: &Joined<'_>, sessions: bool, mut edge: impl FnMut(u32, u32, Kind, u32)) {
+    knowledge(joined, sessions, &mut edge);
+    for item in 0..joined.order.len() as u32 {
+        let order = joined.order.of(item);
+        for pair in order.windows(2) {
+            edge(pair[0], pair[1], Kind::Ww, item);
+        }
+        if let Some(last) = order.last() {
+            for writer in joined.tail.of(item) {
+                edge(*last, *writer, Kind::Ww, item);
+            }
+        }
+    }
+}
+
+/// By what transactions know of each other: reads, and sessions if they count.
+fn knowledge(joined: &Joined<'_>, sessions: bool, mut edge: impl FnMut(u32, u32, Kind, u32)) {
     let mut last = vec![INITIAL; if sessions { joined.history.session_count() } else { 0 }];
     for node in 0..joined.nodes() as u32 {
         for read in joined.reads.of(node) {
             if read.writer != INITIAL && read.writer != node {
-                edge(read.writer, node);
+                edge(read.writer, node, Kind::Wr, read.item);
             }
         }
         if sessions {
             let session = joined.history.session_of(joined.txns[node as usize]).0 as usize;
             if last[session] != INITIAL {
-                edge(last[session], node);
+                edge(last[session], node, Kind::Session, 0);
             }
             last[session] = node;
-        }
-    }
-    for item in 0..joined.order.len() as u32 {
-        let order = joined.order.of(item);
-        for pair in order.windows(2) {
-            edge(pair[0], pair[1]);
-        }
-        if let Some(last) = order.last() {
-            for writer in joined.tail.of(item) {
-                edge(*last, *writer);
-            }
         }
     }
 }

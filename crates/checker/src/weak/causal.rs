@@ -1,7 +1,7 @@
 //! What each transaction was bound to know: of every session its transactions up to
 //! one. A clock for each transaction says which.
 
-use super::{Listed, Told};
+use super::{Listed, Told, knowledge};
 use crate::graph::Components;
 use crate::joined::Joined;
 use crate::registers::{INITIAL, Rows};
@@ -18,22 +18,7 @@ pub(super) fn each_told(joined: &Joined<'_>, mut told: impl FnMut(Told)) -> bool
     }
     // Only reads and sessions: known orders of versions are not knowledge.
     let mut edges = Vec::new();
-    let reads_and_sessions = |edges: &mut Vec<(u32, u32)>| {
-        let mut last = vec![INITIAL; sessions];
-        for node in 0..nodes as u32 {
-            let session = session_of(joined, node);
-            if last[session] != INITIAL {
-                edges.push((last[session], node));
-            }
-            last[session] = node;
-            for read in joined.reads.of(node) {
-                if read.writer != INITIAL && read.writer != node {
-                    edges.push((read.writer, node));
-                }
-            }
-        }
-    };
-    reads_and_sessions(&mut edges);
+    knowledge(joined, true, |from, to, _, _| edges.push((from, to)));
     let graph = Listed::of(nodes, edges);
     let components = Components::of(&graph);
     if !components.is_acyclic() {

@@ -1,6 +1,6 @@
 //! The cycle behind a broken weak level, made only once it is known to be there.
 
-use super::Told;
+use super::{Told, knowledge, known_edges};
 use crate::anomaly::{Certainty, Edge, Kind};
 use crate::joined::Joined;
 use crate::registers::INITIAL;
@@ -124,26 +124,11 @@ fn edges(
 
 fn known(joined: &Joined<'_>, sessions: bool, orders: bool) -> Vec<(u32, u32, Label)> {
     let mut edges = Vec::new();
-    let mut last = vec![INITIAL; joined.history.session_count()];
-    for node in 0..joined.nodes() as u32 {
-        for read in joined.reads.of(node) {
-            if read.writer != INITIAL && read.writer != node {
-                edges.push((read.writer, node, Label::Known(Kind::Wr, read.item)));
-            }
-        }
-        let session = joined.history.session_of(joined.txns[node as usize]).0 as usize;
-        if sessions && last[session] != INITIAL {
-            edges.push((last[session], node, Label::Known(Kind::Session, 0)));
-        }
-        last[session] = node;
-    }
-    for item in (0..joined.order.len() as u32).filter(|_| orders) {
-        let order = joined.order.of(item);
-        let tail = joined.tail.of(item).iter();
-        let ends = order.last().into_iter().flat_map(|last| tail.clone().map(move |w| (*last, *w)));
-        for (from, to) in order.windows(2).map(|pair| (pair[0], pair[1])).chain(ends) {
-            edges.push((from, to, Label::Known(Kind::Ww, item)));
-        }
+    let add = |from, to, kind, item| edges.push((from, to, Label::Known(kind, item)));
+    if orders {
+        known_edges(joined, sessions, add);
+    } else {
+        knowledge(joined, sessions, add);
     }
     edges
 }

@@ -37,27 +37,12 @@ pub fn run(context: &Context<'_>, args: &AnomaliesArgs) -> Outcome {
     let levels = parse_levels(&args.level)?;
     let targets: Result<Vec<_>, _> = args.targets.iter().map(|t| context.parse_target(t)).collect();
     let seed = args.seed.unwrap_or_else(new_seed);
-    let (mut rows, mut worst) = (Vec::new(), ExitCode::Fine);
-    for target in targets? {
-        let filled = context.open(&target).and_then(|mut runner| {
-            let levels = known_levels(&runner, levels.as_ref());
-            levels
-                .into_iter()
-                .map(|level| survey(context, &mut runner, level, args, seed))
-                .collect()
-        });
-        match filled {
-            Ok(found) => rows.extend::<Vec<Row>>(found),
-            Err(failure) if failure.code == ExitCode::Interrupted => {
-                worst = ExitCode::Interrupted;
-                break;
-            }
-            Err(failure) => {
-                context.console.error(&format!("{target}: {}", failure.message));
-                worst = worst.worse(failure.code);
-            }
-        }
-    }
+    let (rows, worst) = context.each_target(&targets?, |mut runner| {
+        let levels = known_levels(&runner, levels.as_ref());
+        let rows = levels.into_iter().map(|level| survey(context, &mut runner, level, args, seed));
+        rows.collect::<Result<Vec<Row>, Failure>>()
+    });
+    let rows: Vec<Row> = rows.into_iter().flatten().collect();
     context.console.end_progress();
     if context.json {
         let rows: Vec<Value> = rows.iter().map(Row::json).collect();

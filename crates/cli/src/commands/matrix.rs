@@ -21,25 +21,11 @@ pub fn run(
     let levels = parse_levels(levels)?;
     let parsed: Result<Vec<_>, _> = targets.iter().map(|t| context.parse_target(t)).collect();
     let cases = scenarios::hermitage();
-    let mut cells = Vec::new();
-    let mut worst = ExitCode::Fine;
-    for target in parsed? {
-        let filled = context.open(&target).and_then(|mut runner| {
-            let chosen = known_levels(&runner, levels.as_ref());
-            fill(context, &mut runner, &cases, &chosen, wish.as_ref())
-        });
-        match filled {
-            Ok(found) => cells.extend(found),
-            Err(failure) if failure.code == ExitCode::Interrupted => {
-                worst = ExitCode::Interrupted;
-                break;
-            }
-            Err(failure) => {
-                context.console.error(&format!("{target}: {}", failure.message));
-                worst = worst.worse(failure.code);
-            }
-        }
-    }
+    let (cells, worst) = context.each_target(&parsed?, |mut runner| {
+        let chosen = known_levels(&runner, levels.as_ref());
+        fill(context, &mut runner, &cases, &chosen, wish.as_ref())
+    });
+    let cells: Vec<Cell> = cells.into_iter().flatten().collect();
     if let Some(wish) = &wish
         && cells.is_empty()
         && worst == ExitCode::Fine

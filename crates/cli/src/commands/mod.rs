@@ -130,6 +130,29 @@ impl Context<'_> {
         })
     }
 
+    /// Does something with each target, as far as that works: what came of it, and the worst
+    /// that happened. Trouble with one does not keep the others back, Ctrl-C does.
+    pub fn each_target<T>(
+        &self,
+        targets: &[Target],
+        mut work: impl FnMut(Runner) -> Result<T, Failure>,
+    ) -> (Vec<T>, ExitCode) {
+        let (mut done, mut worst) = (Vec::new(), ExitCode::Fine);
+        for target in targets {
+            match self.open(target).and_then(&mut work) {
+                Ok(result) => done.push(result),
+                Err(failure) if failure.code == ExitCode::Interrupted => {
+                    return (done, ExitCode::Interrupted);
+                }
+                Err(failure) => {
+                    self.console.error(&format!("{target}: {}", failure.message));
+                    worst = worst.worse(failure.code);
+                }
+            }
+        }
+        (done, worst)
+    }
+
     /// Starts or connects to a target, ready to run cases.
     pub fn open(&self, target: &Target) -> Result<Runner, Failure> {
         self.console.progress(&format!("starting {target}"));
