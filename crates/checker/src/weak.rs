@@ -5,6 +5,10 @@
 //! what is known, has no cycle.
 
 mod causal;
+mod line;
+mod stale;
+#[cfg(test)]
+mod tests;
 mod witness;
 
 use crate::anomaly::Kind;
@@ -12,7 +16,11 @@ use crate::graph::{Components, Neighbours};
 use crate::joined::{Joined, Read};
 use crate::registers::INITIAL;
 
+pub(crate) use line::Line;
 pub(crate) use witness::cycle;
+
+/// A line that readers tell against is mended so many times before all is looked at.
+const MENDED: usize = 8;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Rule {
@@ -46,6 +54,13 @@ pub(crate) enum Outcome {
 }
 
 pub(crate) fn decide(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outcome {
+    if holds_in_a_line(joined, rule, sessions) {
+        return Outcome::Holds;
+    }
+    by_all_that_is_told(joined, rule, sessions)
+}
+
+fn by_all_that_is_told(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outcome {
     let mut edges = Vec::new();
     let mut broken = None;
     let complete = each_told(joined, rule, sessions, |told| {
@@ -78,18 +93,42 @@ pub(crate) fn decide(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outcome
     Outcome::Violated(cyclic)
 }
 
+/// Whether a line is found against which no reader tells anything: then all that is told and
+/// known leads the same way. If not, the level is mostly violated.
+fn holds_in_a_line(joined: &Joined<'_>, rule: Rule, sessions: bool) -> bool {
+    let Some(mut line) = Line::of(joined, sessions) else { return false };
+    let mut told = Vec::new();
+    for _ in 0..MENDED {
+        match stale::told_against(joined, rule, sessions, &line, stale::KEPT) {
+            Some(more) if more.is_empty() => return true,
+            Some(more) => told.extend(more),
+            None => return false,
+        }
+        match line.keeping(joined, sessions, &told) {
+            Some(mended) => line = mended,
+            None => return false,
+        }
+    }
+    false
+}
+
 /// What needs no rule: reads, sessions if they count, and known orders of versions. Each edge
 /// comes with its kind and item.
 fn known_edges(joined: &Joined<'_>, sessions: bool, mut edge: impl FnMut(u32, u32, Kind, u32)) {
     knowledge(joined, sessions, &mut edge);
+    known_orders(joined, |from, to, item| edge(from, to, Kind::Ww, item));
+}
+
+/// Each version and the next one of those whose order is known.
+fn known_orders(joined: &Joined<'_>, mut edge: impl FnMut(u32, u32, u32)) {
     for item in 0..joined.order.len() as u32 {
         let order = joined.order.of(item);
         for pair in order.windows(2) {
-            edge(pair[0], pair[1], Kind::Ww, item);
+            edge(pair[0], pair[1], item);
         }
         if let Some(last) = order.last() {
             for writer in joined.tail.of(item) {
-                edge(*last, *writer, Kind::Ww, item);
+                edge(*last, *writer, item);
             }
         }
     }
