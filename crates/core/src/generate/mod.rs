@@ -14,6 +14,7 @@
 //! A plan depends on the seed, the dialect, the options and its number, and on
 //! nothing else: any worker may make any case.
 
+mod free;
 mod make;
 pub mod plan;
 mod reduce;
@@ -21,6 +22,8 @@ mod reduce;
 mod tests;
 
 pub use crate::sql::{Dialect, Feature, Features};
+pub use free::Round;
+pub use make::Rows;
 pub use plan::{BeginForm, End, Item, OpId, Plan, Planned, Start, TxPlan};
 pub use reduce::{Candidates, Cut, Pass, Smallest, Trial, reduce};
 
@@ -47,6 +50,9 @@ pub struct Options {
     pub prepared: bool,
     /// Where the engine has them, pessimistic and optimistic transactions meet.
     pub mixed_modes: bool,
+    /// For many transactions on the same tables: longer ones, most of which look for
+    /// keys, since what the first rows held is soon no longer there.
+    pub for_rounds: bool,
 }
 
 impl Options {
@@ -58,6 +64,7 @@ impl Options {
             ddl: false,
             prepared: false,
             mixed_modes: true,
+            for_rounds: false,
         }
     }
 }

@@ -175,6 +175,20 @@ impl Item<'_> {
 }
 
 impl Plan {
+    /// Tables and rows alone.
+    pub fn of_tables(schema: Schema, rows: Vec<Rows>, dialect: Dialect) -> Plan {
+        Plan {
+            number: 0,
+            seed: 0,
+            level: None,
+            schema,
+            rows,
+            transactions: Vec::new(),
+            schedule: Vec::new(),
+            dialect,
+        }
+    }
+
     /// The steps in the order of the schedule: which transaction, and what.
     pub fn steps(&self) -> Vec<(usize, Item<'_>)> {
         self.scheduled().into_iter().map(|(_, tx, item)| (tx, item)).collect()

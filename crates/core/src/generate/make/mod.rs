@@ -18,9 +18,9 @@ mod select;
 mod transaction;
 mod write;
 
-pub use rows::{Rows, rows};
+pub use rows::{Rows, many_rows, rows};
 pub use schema::schema;
-pub use transaction::{schedule, transactions};
+pub use transaction::{schedule, transaction, transactions};
 
 use super::Options;
 use crate::random::Random;

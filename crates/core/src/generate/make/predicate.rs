@@ -9,8 +9,27 @@ use crate::sql::{Aggregate, Binary, Expr, Function, Literal, Select, Source, Tab
 impl<'a> Maker<'a> {
     /// A condition of depth 1 to 4, most of them shallow.
     pub fn predicate(&mut self, scope: &Scope<'a>) -> Expr {
+        if self.options.for_rounds
+            && self.random.chance(75)
+            && let Some(key) = self.key_in(scope)
+        {
+            return self.equality(key);
+        }
         let depth = 1 + self.random.weighted(&[48, 30, 15, 7]);
         self.predicate_of_depth(scope, depth)
+    }
+
+    /// A column that by itself says which row is meant.
+    fn key_in(&mut self, scope: &Scope<'a>) -> Option<InScope<'a>> {
+        let schema = self.schema;
+        let is_key = |c: &&InScope| {
+            schema
+                .tables
+                .iter()
+                .any(|t| t.primary_key.len() == 1 && t.primary_key[0] == c.column.name)
+        };
+        let keys: Vec<InScope> = scope.iter().filter(is_key).copied().collect();
+        self.random.pick_any(&keys).copied()
     }
 
     fn predicate_of_depth(&mut self, scope: &Scope<'a>, depth: usize) -> Expr {

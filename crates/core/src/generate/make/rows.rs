@@ -8,13 +8,27 @@ pub type Rows = Vec<Vec<Literal>>;
 /// Rows for each table, a cell for each column. Cells of generated columns
 /// hold NULL and are never written.
 pub fn rows(random: &mut Random, schema: &Schema) -> Vec<Rows> {
+    let wanted = |random: &mut Random| match random.weighted(&[8, 42, 50]) {
+        0 => 0,
+        1 => random.between(1, 3),
+        _ => random.between(4, 8),
+    };
+    draw_rows(random, schema, wanted)
+}
+
+/// About so many rows for each table; fewer where keys are taken.
+pub fn many_rows(random: &mut Random, schema: &Schema, count: usize) -> Vec<Rows> {
+    draw_rows(random, schema, |_| count)
+}
+
+fn draw_rows(
+    random: &mut Random,
+    schema: &Schema,
+    wanted: impl Fn(&mut Random) -> usize,
+) -> Vec<Rows> {
     let mut all: Vec<Rows> = Vec::new();
     for table in &schema.tables {
-        let wanted = match random.weighted(&[8, 42, 50]) {
-            0 => 0,
-            1 => random.between(1, 3),
-            _ => random.between(4, 8),
-        };
+        let wanted = wanted(random);
         let mut rows: Rows = Vec::new();
         for _ in 0..wanted {
             // A few tries: keys that are taken make fewer rows, never wrong ones.

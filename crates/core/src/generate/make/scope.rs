@@ -52,6 +52,9 @@ impl<'a> Maker<'a> {
     /// A value to look for: that of the row which all transactions are drawn
     /// to, that of another row, or one that only might be there.
     pub fn known_value(&mut self, column: &Column) -> Literal {
+        if self.options.for_rounds {
+            return self.random.pick(&column.pool).clone();
+        }
         let choice = self.random.below(100);
         let stored = self.stored_values(column);
         let found = match (choice, stored) {

@@ -27,10 +27,15 @@ fn planned(statement: Stmt) -> Planned {
     Planned { id: OpId(0), statement }
 }
 
-fn transaction(maker: &mut Maker, number: usize) -> TxPlan {
+/// Short ones that come and go while a long one is under way.
+const LENGTHS_IN_ROUNDS: [usize; 8] = [22, 22, 14, 8, 8, 8, 9, 9];
+
+/// One transaction; its operations have no numbers yet.
+pub fn transaction(maker: &mut Maker, number: usize) -> TxPlan {
     let start = start(maker);
     let read_only = start == Start::Explicit(BeginForm::ReadOnly);
     let count = match start {
+        _ if maker.options.for_rounds => 1 + maker.random.weighted(&LENGTHS_IN_ROUNDS),
         Start::Autocommit => 1 + maker.random.weighted(&[68, 23, 9]),
         _ => 1 + maker.random.weighted(&[27, 35, 22, 10, 6]),
     };

@@ -24,7 +24,9 @@ impl<'a> Maker<'a> {
 
     fn values(&mut self, table: &'a Table, most_rows: usize) -> (Vec<String>, Vec<Vec<Expr>>) {
         let columns = self.columns_to_insert(table);
-        let count = if self.random.chance(60) { 1 } else { self.random.between(1, most_rows) };
+        // Many transactions fill their keys soon: more than one row would hardly ever go in.
+        let alone = if self.options.for_rounds { 90 } else { 60 };
+        let count = if self.random.chance(alone) { 1 } else { self.random.between(1, most_rows) };
         let row = |maker: &mut Maker<'a>| -> Vec<Expr> {
             columns.iter().map(|c| maker.value_to_insert(table, c)).collect()
         };
@@ -34,7 +36,8 @@ impl<'a> Maker<'a> {
 
     fn value_to_insert(&mut self, table: &Table, column: &Column) -> Expr {
         let key = table.is_in_a_key(&column.name);
-        if key && column.of_type.class() == Class::Integer && self.random.chance(45) {
+        let fresh = !self.options.for_rounds && self.random.chance(45);
+        if key && column.of_type.class() == Class::Integer && fresh {
             return Expr::int(self.random.between(10, 14) as i64);
         }
         let computed = column.of_type == Type::Int && self.has(Feature::ScalarSubquery);
@@ -52,7 +55,10 @@ impl<'a> Maker<'a> {
     pub fn insert(&mut self) -> Option<Stmt> {
         let table = self.table_to_write();
         let (columns, rows) = self.values(table, 4);
-        Some(insert_rows(table, columns, rows, Conflict::Fail))
+        // In rounds most keys are taken, and an error ends a transaction.
+        let gives_way = self.options.for_rounds && self.may_ignore(table) && self.random.chance(60);
+        let conflict = if gives_way { Conflict::Ignore } else { Conflict::Fail };
+        Some(insert_rows(table, columns, rows, conflict))
     }
 
     pub fn insert_ignore(&mut self) -> Option<Stmt> {
@@ -173,7 +179,8 @@ impl<'a> Maker<'a> {
         let all: Vec<&Column> = table.writable().collect();
         let free: Vec<&Column> =
             all.iter().copied().filter(|c| !table.is_in_a_key(&c.name)).collect();
-        let from = if free.is_empty() || self.random.chance(18) { &all } else { &free };
+        let keys_too = if self.options.for_rounds { 5 } else { 18 };
+        let from = if free.is_empty() || self.random.chance(keys_too) { &all } else { &free };
         let most = if self.random.chance(30) { 2 } else { 1 };
         let chosen = self.random.some_of(from, most);
         chosen.into_iter().map(|c| (c.name.clone(), self.new_value(table, c))).collect()
@@ -243,7 +250,8 @@ impl<'a> Maker<'a> {
             let value = Expr::Literal(self.known_value(key));
             return Some(Expr::binary(Binary::Equal, Expr::column(&key.name), value));
         }
-        self.random.chance(90).then(|| self.predicate(scope))
+        let filtered = if self.options.for_rounds { 98 } else { 90 };
+        self.random.chance(filtered).then(|| self.predicate(scope))
     }
 
     pub fn update(&mut self) -> Option<Stmt> {
