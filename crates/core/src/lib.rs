@@ -12,6 +12,7 @@ pub mod cause;
 pub mod generate;
 pub mod history;
 pub mod inquiry;
+pub mod instrument;
 pub mod judge;
 pub mod level;
 pub mod matrix;
