@@ -25,12 +25,22 @@ use std::task::{Context, Poll, Waker};
 pub enum Question {
     /// A run of this case, from the rows that the inquiry is about.
     Run(Box<Case>),
+    /// A run of this case on tables of its own.
+    RunOn(Box<Laid>, Box<Case>),
     /// Statements in the version tables, of which the last one's rows are
     /// wanted. Versions that they make are filed under a number that whoever
     /// answers puts in
     /// ([`crate::semantics::version_tables::MADE_MARK`]); asked twice, they
     /// make two.
     Evaluate(Vec<String>),
+}
+
+/// What a run starts from: what makes the tables, and what brings their rows back. Without
+/// the latter they are made anew for each run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Laid {
+    pub create: Vec<String>,
+    pub reset: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +84,14 @@ impl<Q, A> Desk<Q, A> {
 impl Desk {
     pub async fn run(&self, case: Case) -> History {
         match self.ask(Question::Run(Box::new(case))).await {
+            Answer::Ran(history) => *history,
+            Answer::Evaluated(_) => unreachable!("a run was asked for"),
+        }
+    }
+
+    /// A run on tables of its own.
+    pub async fn run_on(&self, laid: Laid, case: Case) -> History {
+        match self.ask(Question::RunOn(Box::new(laid), Box::new(case))).await {
             Answer::Ran(history) => *history,
             Answer::Evaluated(_) => unreachable!("a run was asked for"),
         }

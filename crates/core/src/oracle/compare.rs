@@ -30,6 +30,8 @@ pub enum Difference {
     Read { label: String, sql: String, concurrent: Vec<Row>, serial: Vec<Row> },
     /// What no rule of the engine allows; without a label the final rows.
     Rule { label: String, sql: String, rule: String, about: String, page: String, why: String },
+    /// A cycle of dependencies that the level rules out, a sentence for each edge.
+    Anomaly { class: String, meaning: String, cycle: Vec<String> },
     /// A session or the server was lost, or the engine says that it is broken.
     Broken { label: String, sql: String, error: String },
 }
@@ -38,7 +40,7 @@ impl Difference {
     /// The statement that it is about; none for the final rows.
     pub fn label(&self) -> Option<&String> {
         match self {
-            Difference::Final { .. } => None,
+            Difference::Final { .. } | Difference::Anomaly { .. } => None,
             Difference::Success { label, .. }
             | Difference::Affected { label, .. }
             | Difference::Read { label, .. }
@@ -56,6 +58,7 @@ impl Difference {
             Difference::Affected { .. } => "affected",
             Difference::Read { .. } => "read",
             Difference::Rule { .. } => "rule",
+            Difference::Anomaly { .. } => "anomaly",
             Difference::Broken { .. } => "broken",
         }
     }

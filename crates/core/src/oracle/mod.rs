@@ -16,6 +16,8 @@
 mod compare;
 mod crash;
 mod executed;
+pub mod isolation;
+mod promise;
 mod semantics;
 mod serial;
 mod wss;
@@ -23,16 +25,27 @@ mod wss;
 pub use compare::{Difference, differences};
 pub use crash::broken;
 pub use executed::{Executed, executed};
+pub use promise::{forbidden, is_ruled_out};
 pub use semantics::NO_SERIAL_ORDER;
 pub use serial::{Replay, Serial, serial_statements, serial_transactions, unseen_orders};
 
 use crate::history::ErrorEffect;
 use crate::inquiry::Desk;
 use crate::semantics::Reading;
-use crate::{Case, History};
+use crate::{Anomaly, Case, History};
 
 /// Every oracle there is.
-pub const ORACLES: &[Oracle] =
+pub const ORACLES: &[Oracle] = &[
+    Oracle::Semantics,
+    Oracle::TxWss,
+    Oracle::StmtWss,
+    Oracle::SerialReads,
+    Oracle::Crash,
+    Oracle::Isolation,
+];
+
+/// Those that judge where nobody has chosen: cases on tables as they are.
+pub const USUAL: &[Oracle] =
     &[Oracle::Semantics, Oracle::TxWss, Oracle::StmtWss, Oracle::SerialReads, Oracle::Crash];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +55,7 @@ pub enum Oracle {
     StmtWss,
     SerialReads,
     Crash,
+    Isolation,
 }
 
 impl Oracle {
@@ -53,6 +67,7 @@ impl Oracle {
             Oracle::StmtWss => ("stmt-wss", wss::ABOUT_STATEMENTS),
             Oracle::SerialReads => ("serial-reads", wss::ABOUT_READS),
             Oracle::Crash => ("crash", crash::ABOUT),
+            Oracle::Isolation => ("isolation", isolation::ABOUT),
         }
     }
 
@@ -76,6 +91,7 @@ impl Oracle {
             Oracle::TxWss => wss::transactions(run, desk).await,
             Oracle::StmtWss => wss::statements(run, desk).await,
             Oracle::SerialReads => wss::reads(run, desk).await,
+            Oracle::Isolation => isolation::judge(run, desk).await,
             Oracle::Crash => Judgement::of(crash::judge(run)),
         }
     }
@@ -131,17 +147,21 @@ pub struct Concurrent<'a> {
     pub commit_ordered: bool,
     /// Its statements and tables, as far as they are understood.
     pub reading: Option<&'a Reading>,
+    /// What the documentation of its level allows; none where its levels differ or nothing
+    /// is said.
+    pub allows: Option<Vec<Anomaly>>,
 }
 
 impl<'a> Concurrent<'a> {
     pub fn new(case: &'a Case, history: &'a History, commit_ordered: bool) -> Concurrent<'a> {
         let executed = executed(history);
-        Concurrent { case, history, executed, commit_ordered, reading: None }
+        Concurrent { case, history, executed, commit_ordered, reading: None, allows: None }
     }
 
     /// The same run with other transactions, or in another order.
     fn with_order(&self, order: Vec<&Executed>) -> Concurrent<'a> {
-        Concurrent { executed: order.into_iter().cloned().collect(), ..*self }
+        let executed = order.into_iter().cloned().collect();
+        Concurrent { executed, allows: self.allows.clone(), ..*self }
     }
 
     /// Transactions that committed, in the order in which they did.

@@ -7,7 +7,7 @@
 
 use super::opaque::Unmodelled;
 use crate::case::Step;
-use crate::generate::{BeginForm, End, Item, Plan, Start};
+use crate::generate::{BeginForm, End, Item, Plan, Rows, Start};
 use crate::history::TargetInfo;
 use crate::sql::dialect::Family;
 use crate::sql::{
@@ -37,6 +37,8 @@ pub struct Reading {
     pub operations: Vec<Operation>,
     /// The level of the transaction that each step would begin.
     pub levels: Vec<Level>,
+    /// The first rows of each table, of a plan.
+    pub first_rows: Option<Vec<Rows>>,
 }
 
 impl Reading {
@@ -53,6 +55,7 @@ impl Reading {
         Reading {
             schema: plan.schema.clone(),
             dialect: plan.dialect,
+            first_rows: Some(plan.rows.clone()),
             levels: steps.iter().filter_map(|(tx, _)| level(*tx)).collect(),
             operations: steps.into_iter().map(|(_, item)| operation(item)).collect(),
         }
@@ -76,6 +79,7 @@ impl Reading {
             levels: levels(&case, dialect.family, default),
             dialect,
             schema,
+            first_rows: None,
         }
     }
 

@@ -85,6 +85,7 @@ fn judge(oracle: Oracle, run: &Concurrent<'_>, serial: impl Fn(&Case) -> History
     let inquiry = Inquiry::new(|desk| async move { oracle.inquire(run, &desk).await });
     let judged = inquiry.answered_by(|question| match question {
         Question::Run(case) => Ok(Answer::Ran(Box::new(serial(&case)))),
+        Question::RunOn(..) => Err("there are no tables here"),
         Question::Evaluate(_) => Err("nothing is evaluated without a schema"),
     });
     judged.unwrap().verdict

@@ -55,6 +55,7 @@ impl Told {
             dialect: Dialect::for_engine("sqlite", "3.45"),
             operations: Vec::new(),
             levels: Vec::new(),
+            first_rows: None,
         };
         let first_rows = vec![first_rows.iter().map(|(id, v)| vec![*id, *v]).collect()];
         Told { history, reading, first_rows, level }
@@ -191,7 +192,7 @@ impl Told {
                 let sql: Vec<String> = sql.iter().map(filed).collect();
                 Ok(Answer::Evaluated(Ok(evaluate(&database, &sql))))
             }
-            Question::Run(_) => Err("nothing can be run here"),
+            Question::Run(_) | Question::RunOn(..) => Err("nothing can be run here"),
         });
         answered.unwrap()
     }
