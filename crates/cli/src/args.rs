@@ -162,6 +162,10 @@ pub enum Command {
         /// else the target's default.
         #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1..)]
         level: Vec<String>,
+        /// Judge by this oracle: isolation runs the cases on tables that tell which versions were
+        /// read and written, and says which cycles they form and which of them the level rules out.
+        #[arg(long, value_name = "ORACLE", value_delimiter = ',', conflicts_with = "out")]
+        oracle: Vec<String>,
         /// Write a Markdown report here as well.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,

@@ -11,7 +11,9 @@ pub struct HuntArgs {
     /// What to hunt on; without it sqlite.
     #[arg(value_name = "TARGET")]
     pub target: Option<String>,
-    /// Which oracles judge: tx-wss, stmt-wss, serial-reads, crash. Without it all.
+    /// Which oracles judge: semantics, tx-wss, stmt-wss, serial-reads, crash, isolation, or all.
+    /// Without it all but isolation. Alone, isolation runs sessions at full speed instead of
+    /// scheduled cases, and looks for cycles of dependencies; see docs/isolation.md.
     #[arg(long, value_name = "ORACLE", value_delimiter = ',')]
     pub oracle: Vec<String>,
     /// Levels to hunt at: `all`, or names. Each case draws one of them. Without it all.
@@ -53,6 +55,15 @@ pub struct HuntArgs {
     /// Writes and reads as prepared statements where the engine has them.
     #[arg(long)]
     pub prepared: bool,
+    /// Sessions of a round of --oracle isolation, from 2 to 32. Without it 8.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=32))]
+    pub sessions: Option<u8>,
+    /// Keys go from 1 to N in a round of --oracle isolation: few make hot rows. Without it 8.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=10000))]
+    pub keys: Option<u16>,
+    /// Transactions of a round of --oracle isolation. Without it 400.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=20000))]
+    pub round: Option<u32>,
     /// Writes the findings as JUnit XML as well.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,

@@ -10,7 +10,7 @@ use crate::error::{Damage, HuntError};
 use crate::executor::{Executor, Fixture};
 use crate::finding::Finding;
 use crate::summary::Summary;
-use isolde_core::oracle::{self, Difference, ORACLES, Oracle};
+use isolde_core::oracle::{self, Difference, Oracle, USUAL};
 use isolde_core::{Case, case};
 use std::collections::BTreeSet;
 use std::fs;
@@ -75,7 +75,7 @@ pub fn beside(file: &Path, case: &Case) -> Result<Option<Seen>, HuntError> {
         return Ok(None);
     }
     let Some(summary) = read::<Summary>(&folder.join("../../hunt.json"))? else {
-        return Ok(Some(Seen { finding, oracles: ORACLES.to_vec(), fault: None }));
+        return Ok(Some(Seen { finding, oracles: USUAL.to_vec(), fault: None }));
     };
     let named: Result<Vec<_>, _> =
         summary.identity.oracles.iter().map(|name| oracle::find(name)).collect();

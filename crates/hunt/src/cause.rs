@@ -1,12 +1,13 @@
 //! The cause of a violation, asked of the engine on which it happened.
 
 use crate::check::Checked;
+use crate::check::Violation;
 use crate::error::HuntError;
 use crate::executor::{Executor, Fixture};
 use isolde_core::Case;
 pub use isolde_core::cause::{Cause, Explained, Label};
 use isolde_core::inquiry::Inquiry;
-use isolde_core::oracle::Difference;
+use isolde_core::oracle::{Difference, Oracle};
 use isolde_core::semantics::Subject;
 
 /// Finds the cause of what `checked` violates.
@@ -19,6 +20,9 @@ pub fn find(
         let text = "the engine died, hangs, or reported that it is broken inside";
         return Ok(Cause::new(Label::Bug, vec![text.into()]));
     }
+    if checked.violations.iter().all(|v| v.oracle == Oracle::Isolation) {
+        return Ok(ruled_out(&checked.violations));
+    }
     let Some(reading) = fixture.reading.as_deref() else {
         return Ok(Cause::without_rules(&checked.concurrent.on.engine));
     };
@@ -30,4 +34,15 @@ pub fn find(
             |desk| async move { isolde_core::cause::find(subject, &differences, &desk).await },
         );
     executor.inquire((fixture, case), inquiry, &mut Vec::new())
+}
+
+/// What the documentation of the level rules out needs no further rule.
+pub fn ruled_out(violations: &[Violation]) -> Cause {
+    let classes = violations.iter().flat_map(|v| &v.differences).filter_map(|d| match d {
+        Difference::Anomaly { class, meaning, .. } => Some(format!("{class} ({meaning})")),
+        _ => None,
+    });
+    let classes: Vec<String> = classes.collect();
+    let said = format!("the documentation of the level rules out {}", classes.join(", "));
+    Cause::new(Label::Bug, vec![said])
 }

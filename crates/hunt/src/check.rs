@@ -7,7 +7,7 @@ use isolde_core::inquiry::Inquiry;
 use isolde_core::oracle::{
     Concurrent, Difference, Oracle, Replay, Verdict, broken, unknown_serial,
 };
-use isolde_core::{Case, History, Level, Profile};
+use isolde_core::{Anomaly, Case, History, Level, Profile};
 
 #[derive(Clone, Debug)]
 pub struct Checked {
@@ -86,6 +86,14 @@ pub fn commit_ordered(case: &Case, profile: &Profile) -> bool {
     levels_of(case, profile).iter().all(|l| profile.commit_ordered.contains(l))
 }
 
+/// What the documentation of the one level of a case allows.
+fn allowed(case: &Case, profile: &Profile) -> Option<Vec<Anomaly>> {
+    match levels_of(case, profile)[..] {
+        [level] => profile.promise(level)?.allows.clone(),
+        _ => None,
+    }
+}
+
 pub fn check(
     executor: &mut Executor,
     fixture: &Fixture,
@@ -102,6 +110,7 @@ pub fn check(
     }
     let mut run = Concurrent::new(case, &concurrent, commit_ordered);
     run.reading = fixture.reading.as_deref();
+    run.allows = allowed(case, executor.runner.engine.profile());
     let mut known: Vec<(Case, History)> = Vec::new();
     let mut replays: Vec<(Replay, History)> = Vec::new();
     let mut violations = Vec::new();
@@ -161,7 +170,7 @@ pub fn check_any(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isolde_core::oracle::ORACLES;
+    use isolde_core::oracle::USUAL;
     use isolde_engines::fetch::install::Cache;
     use isolde_engines::runner::Runner;
     use isolde_engines::target::{Options, Target};
@@ -186,7 +195,7 @@ mod tests {
                        select count(*) from n";
         for (sql, known) in [("select 1", true), (endless, false)] {
             let case = isolde_core::case::parse(&format!("case: t\ns1> {sql};\n")).unwrap();
-            let checked = check(&mut executor, &fixture, &case, ORACLES).unwrap();
+            let checked = check(&mut executor, &fixture, &case, USUAL).unwrap();
             assert!(!checked.violated());
             assert_eq!(checked.consistent(), known, "{sql}");
             assert_eq!(checked.unknown.is_none(), known, "{sql}");

@@ -9,7 +9,7 @@ use crate::error::HuntError;
 use crate::evaluated::{Answered, Asked, Evaluated};
 use isolde_core::generate::Plan;
 use isolde_core::history::TargetInfo;
-use isolde_core::inquiry::{Answer, Inquiry, Question};
+use isolde_core::inquiry::{Answer, Inquiry, Laid, Question};
 use isolde_core::oracle::broken;
 use isolde_core::semantics::Reading;
 use isolde_core::semantics::version_tables::VersionTables;
@@ -191,6 +191,13 @@ impl Executor {
                 }
                 let history = self.run_unbroken(fixture, &case, "in a serial run")?;
                 known.push((*case, history.clone()));
+                Ok(Answer::Ran(Box::new(history)))
+            }
+            Question::RunOn(laid, case) => {
+                let Laid { create, reset } = *laid;
+                let changes_schema = reset.is_empty();
+                let own = Fixture { create, reset, changes_schema, versions: None, reading: None };
+                let history = self.run_unbroken(&own, &case, "on tables that tell versions")?;
                 Ok(Answer::Ran(Box::new(history)))
             }
             Question::Evaluate(statements) => {

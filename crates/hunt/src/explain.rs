@@ -43,6 +43,7 @@ pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> V
             Oracle::StmtWss => "with the same statements run one by one in autocommit",
             Oracle::Semantics => "with the rules of the engine",
             Oracle::Crash => "with what an engine may do",
+            Oracle::Isolation => "with what the documentation of the level rules out",
             _ => {
                 "with the committed transactions run one after the other in the order of their \
                   commits"
@@ -144,6 +145,9 @@ pub fn difference(difference: &Difference) -> String {
             let colon = if label.is_empty() { "" } else { ": " };
             let page = if page.is_empty() { String::new() } else { format!(" ({page})") };
             format!("{label}{colon}{why}. Rule {rule}: {about}{page}.")
+        }
+        Difference::Anomaly { class, meaning, cycle } => {
+            format!("{class}, {meaning}: {}.", cycle.join("; "))
         }
         Difference::Broken { label, error, .. } => format!("{label}: {error}."),
     }

@@ -65,6 +65,8 @@ pub struct Evidence {
     pub case: Case,
     pub concurrent: History,
     pub serial: Vec<(String, History)>,
+    /// Other files for its folder, by name.
+    pub files: Vec<(&'static str, String)>,
 }
 
 /// `update | delete | insert` by session: what a case does, without its
@@ -181,6 +183,7 @@ pub fn title(case: &Case, checked: &Checked, label: Label) -> String {
             "the final rows are not what the rules of the level leave"
         }
         Some(Difference::Rule { .. }) => "a statement does what no rule of its level allows",
+        Some(Difference::Anomaly { class, meaning, .. }) => &format!("{class}, {meaning}"),
         Some(Difference::Broken { .. }) => {
             checked.concurrent.death.as_ref().map_or("the engine breaks", |d| d.how.name())
         }

@@ -141,6 +141,9 @@ impl Folder {
         }
         put("diff.txt", &crate::explain::side_by_side(&finding.differences))?;
         put("explanation.txt", &(finding.explanation.join("\n") + "\n"))?;
+        for (name, text) in &evidence.files {
+            put(name, text)?;
+        }
         if let Some(log) = evidence.concurrent.death.as_ref().and_then(|d| d.log.as_ref()) {
             put("server.log", log)?;
         }

@@ -10,6 +10,7 @@ use crate::executor::{Executor, Notices};
 use crate::finding::Finding;
 use crate::folder::Folder;
 use crate::hunter::Hunter;
+use crate::isolation::Shape;
 use crate::known::Known;
 use crate::resume::Earlier;
 use crate::summary::{Asked, Identity, Progress, Shard, Summary};
@@ -45,6 +46,8 @@ pub struct Hunt<'a> {
     pub asked: Asked,
     /// Documented violations are findings, too.
     pub all: bool,
+    /// Each number is a round of sessions at full speed instead of a scheduled case.
+    pub rounds: Option<Shape>,
     /// An engine for a worker; the first is already open.
     pub open: &'a (dyn Fn() -> EngineResult<Box<dyn Engine>> + Sync),
     pub interrupted: fn() -> bool,
@@ -317,9 +320,15 @@ impl Ctx<'_> {
         number: u64,
         tally: &mut Tally,
     ) -> Result<Option<HuntError>, HuntError> {
-        let plan = hunter.generator.plan(number);
+        let plan = match &self.hunt.rounds {
+            Some(shape) => hunter.generator.round(number, shape.keys).plan,
+            None => hunter.generator.plan(number),
+        };
         self.folder.announce(worker, &case::format(&plan.to_case()))?;
-        let mut examined = hunter.examine(&plan, tally)?;
+        let mut examined = match &self.hunt.rounds {
+            Some(shape) => hunter.examine_round(number, shape, tally)?,
+            None => hunter.examine(&plan, tally)?,
+        };
         let last = (number + 1).is_multiple_of(CASES_PER_BLOCK)
             || self.hunt.cases == Some(number + 1)
             || self.stopped();

@@ -62,13 +62,7 @@ impl Hunter<'_> {
         let checked = match check(&mut self.executor, &fixture, &case, self.oracles) {
             Ok(checked) => checked,
             Err(HuntError::Fixture { sql, error }) => {
-                tally.not_run += 1;
-                let refusal = tally.refusals.entry(format!("schema {}", error.code)).or_default();
-                if refusal.count == 0 {
-                    refusal.message = error.message;
-                    refusal.sql = sql;
-                }
-                refusal.count += 1;
+                tally.refused_schema(sql, error);
                 return Ok(None);
             }
             Err(error) => return Err(error),
@@ -261,7 +255,8 @@ impl Hunter<'_> {
             .into_iter()
             .map(|(replay, history)| (replay.name.name().to_string(), history))
             .collect();
-        Evidence { finding, original: original.clone(), case, concurrent, serial }
+        let files = Vec::new();
+        Evidence { finding, original: original.clone(), case, concurrent, serial, files }
     }
 
     fn resembles(&self, case: &Case, engine: &str, version: &str) -> Vec<String> {

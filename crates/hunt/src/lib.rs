@@ -29,6 +29,7 @@ pub mod finding;
 pub mod folder;
 pub mod hunt;
 pub mod hunter;
+pub mod isolation;
 pub mod known;
 pub mod merge;
 pub mod reduce;

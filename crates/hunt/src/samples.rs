@@ -104,7 +104,8 @@ pub fn made(number: u64, run: &str, label: Label, signature: &str) -> Evidence {
         "serialization" => vec![],
         run => vec![("serial-tx".to_string(), recorded(&format!("{run}-serial")))],
     };
-    Evidence { finding, original: case.clone(), case, concurrent, serial }
+    let files = Vec::new();
+    Evidence { finding, original: case.clone(), case, concurrent, serial, files }
 }
 
 pub fn summary(seed: u64, shard: Shard, bugs: u64) -> Summary {

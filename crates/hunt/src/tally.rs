@@ -2,7 +2,7 @@
 
 use crate::cause::Label;
 use crate::finding::Finding;
-use isolde_core::history::{ErrorClass, TxEnd, What};
+use isolde_core::history::{DbError, ErrorClass, TxEnd, What};
 use isolde_core::sql::{self, Kind};
 use isolde_core::{History, Level};
 use serde::{Deserialize, Serialize};
@@ -125,6 +125,17 @@ impl Tally {
                 _ => {}
             }
         }
+    }
+
+    /// Counts tables or rows that the engine did not take.
+    pub fn refused_schema(&mut self, sql: String, error: DbError) {
+        self.not_run += 1;
+        let refusal = self.refusals.entry(format!("schema {}", error.code)).or_default();
+        if refusal.count == 0 {
+            refusal.message = error.message;
+            refusal.sql = sql;
+        }
+        refusal.count += 1;
     }
 
     /// Counts a violation that was confirmed. Whether it is a finding is for

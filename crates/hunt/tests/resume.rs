@@ -2,7 +2,7 @@
 //! that was not disturbed, and what is in the folder is counted at any time.
 
 use isolde_core::generate::{Dialect, Generator, Options};
-use isolde_core::oracle::ORACLES;
+use isolde_core::oracle::USUAL;
 use isolde_engines::engine::Engine;
 use isolde_engines::fault::{self, Planted};
 use isolde_engines::sqlite::{Mode, Sqlite};
@@ -54,7 +54,7 @@ fn hunt(out: &Path, resume: bool, asks: u64, time: Option<Duration>) -> Summary 
         server_version: info.version,
         settings: info.settings,
         levels: levels.iter().map(|l| l.name().to_string()).collect(),
-        oracles: ORACLES.iter().map(|o| o.name().to_string()).collect(),
+        oracles: USUAL.iter().map(|o| o.name().to_string()).collect(),
         options: BTreeMap::new(),
     };
     let (folder, earlier) = if resume {
@@ -67,7 +67,7 @@ fn hunt(out: &Path, resume: bool, asks: u64, time: Option<Duration>) -> Summary 
     let hunt = Hunt {
         identity,
         generator: &generator,
-        oracles: ORACLES,
+        oracles: USUAL,
         known: &[],
         shard: Shard::WHOLE,
         cases: Some(CASES),

@@ -3,7 +3,7 @@
 //! What is found is the same, beside the crash; nothing is lost or doubled.
 
 use isolde_core::generate::{Dialect, Generator, Options};
-use isolde_core::oracle::ORACLES;
+use isolde_core::oracle::USUAL;
 use isolde_core::profile::Waiting;
 use isolde_engines::engine::{Engine, EngineError, Outcome};
 use isolde_engines::fault::{self, Planted};
@@ -61,7 +61,7 @@ fn hunt(setting: &Setting, out: &Path, script: Script) -> (Ended, Counter) {
         server_version: info.version.clone(),
         settings: Default::default(),
         levels: levels.iter().map(|l| l.name().to_string()).collect(),
-        oracles: ORACLES.iter().map(|o| o.name().to_string()).collect(),
+        oracles: USUAL.iter().map(|o| o.name().to_string()).collect(),
         options: Default::default(),
     };
     let (folder, earlier) = match out.join("hunt.json").exists() {
@@ -75,7 +75,7 @@ fn hunt(setting: &Setting, out: &Path, script: Script) -> (Ended, Counter) {
     let hunt = Hunt {
         identity,
         generator: &generator,
-        oracles: ORACLES,
+        oracles: USUAL,
         known: &[],
         shard: Shard::WHOLE,
         cases: Some(setting.cases),

@@ -6,7 +6,7 @@ use isolde_bench::open;
 use isolde_bench::timed::Timed;
 use isolde_core::generate::{Generator, Options};
 use isolde_core::history::{TxEnd, What};
-use isolde_core::oracle::{ORACLES, Oracle};
+use isolde_core::oracle::{Oracle, USUAL};
 use isolde_core::profile::Waiting;
 use isolde_core::sql;
 use isolde_core::{Case, History, Level, case};
@@ -153,7 +153,7 @@ fn hunt(executor: &mut Executor, generator: &Generator, cases: u64) -> (Vec<Sent
         let since = Instant::now();
         let plan = generator.plan(number);
         let (fixture, case) = (Fixture::of(&plan), plan.to_case());
-        let checked = check(executor, &fixture, &case, ORACLES);
+        let checked = check(executor, &fixture, &case, USUAL);
         time += since.elapsed();
         let Ok(checked) = checked else { continue };
         if let Some(why) = checked.unknown {

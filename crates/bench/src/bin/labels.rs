@@ -10,7 +10,7 @@
 
 use isolde_bench::open;
 use isolde_core::generate::{Generator, Options};
-use isolde_core::oracle::ORACLES;
+use isolde_core::oracle::USUAL;
 use isolde_core::{History, Level, transcript};
 use isolde_engines::engine::Engine;
 use isolde_engines::fault::{Concerns, FAULTS, Fault, Planted, Strikes, plant_counted};
@@ -114,7 +114,7 @@ impl Bench {
         let sound = &mut self.sound;
         let known = self.known.entry((level, number)).or_insert_with(|| {
             let plan = generator.plan(number);
-            check_any(sound, &Fixture::of(&plan), &plan.to_case(), ORACLES).ok()
+            check_any(sound, &Fixture::of(&plan), &plan.to_case(), USUAL).ok()
         });
         known.as_ref()
     }
@@ -169,7 +169,7 @@ fn one(
     let plan = generator.plan(number);
     let (fixture, case) = (Fixture::of(&plan), plan.to_case());
     let before = strikes.count();
-    let checked = match check_any(faulty, &fixture, &case, ORACLES) {
+    let checked = match check_any(faulty, &fixture, &case, USUAL) {
         Ok(checked) => checked,
         Err(HuntError::Fixture { .. }) => return,
         Err(error) => panic!("{error}"),

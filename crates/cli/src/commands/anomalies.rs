@@ -7,9 +7,9 @@ use crate::anomalies_args::AnomaliesArgs;
 use crate::exit_code::{ExitCode, Failure};
 use crate::table::layout_within;
 use isolde_checker::{Anomaly, Class, Status, check};
-use isolde_core::Anomaly as Known;
 use isolde_core::Level;
 use isolde_core::history::TargetInfo;
+use isolde_core::oracle::is_ruled_out;
 use isolde_engines::free_run::{FreeRun, OnAbort, Stop};
 use isolde_engines::runner::Runner;
 use isolde_hunt::workload::{Recording, Shape, Workload};
@@ -98,25 +98,6 @@ fn survey(
             .count(),
         found: of_data.map(found).collect(),
     })
-}
-
-/// Whether a level whose documentation allows these rules the class out.
-fn is_ruled_out(class: Class, allows: &[Known]) -> bool {
-    let known = match class {
-        Class::G0 => Known::G0,
-        Class::G1a => Known::G1a,
-        Class::G1b => Known::G1b,
-        Class::G1c => Known::G1c,
-        Class::LostUpdate | Class::GCursor => Known::P4,
-        Class::GSingle | Class::ReadSkew | Class::NonRepeatableRead | Class::ReadWriteSkew => {
-            Known::GSingle
-        }
-        Class::WriteSkew | Class::G2Item => Known::G2Item,
-        Class::G2 => Known::G2,
-        // Nobody documents these by name: a level that lets nothing through rules them out.
-        _ => return allows.is_empty(),
-    };
-    !allows.contains(&known)
 }
 
 fn table(context: &Context<'_>, rows: &[Row]) -> String {

@@ -78,7 +78,7 @@ pub fn run(context: &Context<'_>, file: &Path, on: Option<&str>, levels: &[Strin
 }
 
 /// The case of a file, or of the folder of a finding.
-fn read(path: &Path) -> Result<(Case, Option<Seen>), Failure> {
+pub fn read(path: &Path) -> Result<(Case, Option<Seen>), Failure> {
     let file: PathBuf = if path.is_dir() { path.join("case.case") } else { path.into() };
     let bad = |why: String| Failure::new(ExitCode::BadInput, why);
     let text = read_file(&file)?;
@@ -89,7 +89,7 @@ fn read(path: &Path) -> Result<(Case, Option<Seen>), Failure> {
 
 /// The target with the options of the case and, where a finding is at home, the
 /// fault of its hunt.
-fn open(
+pub fn open(
     context: &Context<'_>,
     target: &Target,
     case: &Case,

@@ -17,6 +17,7 @@ mod merge;
 mod repl;
 mod replay;
 mod replay_finding;
+mod replay_oracle;
 mod replay_show;
 mod replay_target;
 mod report;
@@ -72,6 +73,9 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         Command::Faults(faults) => hunt::faults::run(&context, &faults),
         Command::Matrix { targets, explain, level, .. } => {
             matrix::run(&context, &targets, explain.as_deref(), &level)
+        }
+        Command::Replay { files, on, level, oracle, .. } if !oracle.is_empty() => {
+            replay_oracle::run(&context, &files, &on, &level, &oracle)
         }
         Command::Replay { files, on, level, out, .. } => {
             replay::run(&context, &files, &on, &level, out.as_deref())

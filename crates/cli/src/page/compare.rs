@@ -53,7 +53,9 @@ fn statement(label: &str, sql: &str) -> Markup {
 /// A difference that has no rows, as a line of the table of answers.
 fn answers(difference: &Difference) -> Option<Markup> {
     let (label, sql, concurrent, serial) = match difference {
-        Difference::Final { .. } | Difference::Read { .. } => return None,
+        Difference::Final { .. } | Difference::Read { .. } | Difference::Anomaly { .. } => {
+            return None;
+        }
         Difference::Success { label, sql, concurrent, serial } => {
             (label, sql, concurrent.clone(), serial.clone())
         }

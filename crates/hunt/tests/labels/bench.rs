@@ -3,7 +3,7 @@
 use crate::cases::Labelled;
 use crate::support;
 use isolde_core::inquiry::Inquiry;
-use isolde_core::oracle::ORACLES;
+use isolde_core::oracle::USUAL;
 use isolde_core::semantics::version_tables::VersionTables;
 use isolde_core::semantics::{Explanation, Subject, explain};
 use isolde_core::sql::{Expr, InsertSource, Literal, Stmt, read};
@@ -76,7 +76,7 @@ impl Bench {
         }
         let mut fixture = Fixture::of_case(&case, &info, self.engine().profile().default_level);
         fixture.versions = Some(versions(&fixture, &case));
-        let checked = check(&mut self.executor, &fixture, &case, ORACLES)
+        let checked = check(&mut self.executor, &fixture, &case, USUAL)
             .unwrap_or_else(|e| panic!("{}: {}: {e}", self.target, labelled.name));
         let history = checked.concurrent.clone();
         Some(Run { case, fixture, history, checked })

@@ -13,7 +13,7 @@ use crate::hunt_args::HuntArgs;
 use crate::junit::JunitFile;
 use crate::{interrupt, library};
 use isolde_core::generate::{Generator, Options};
-use isolde_core::oracle::{self, ORACLES, Oracle};
+use isolde_core::oracle::{self, ORACLES, Oracle, USUAL};
 use isolde_core::{Level, Profile};
 use isolde_engines::engine::{Engine, EngineResult};
 use isolde_engines::fault::{self, Planted};
@@ -22,9 +22,11 @@ use isolde_engines::server::owner::Owner;
 use isolde_engines::target::Target;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::hunt::{self, Ended, Hunt, Watch};
+use isolde_hunt::isolation::Shape;
 use isolde_hunt::known::Known;
 use isolde_hunt::resume::Earlier;
 use isolde_hunt::summary::{Identity, Shard};
+use std::time::Duration;
 use wish::Wish;
 
 pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
@@ -90,6 +92,7 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
         workers: usize::try_from(wish.asked.jobs).unwrap_or(1),
         asked: wish.asked,
         all: wish.all,
+        rounds: wish.runs_rounds().then(|| shape(&wish)),
         open: &open,
         interrupted: interrupt::asked,
     };
@@ -201,8 +204,25 @@ fn remove_leftovers(context: &Context<'_>, target: &Target, folder: &Folder) {
     }
 }
 
+/// No round takes longer, so that a hunt ends in time and a slow engine shows progress.
+const LONGEST_ROUND: Duration = Duration::from_secs(10);
+
+fn shape(wish: &Wish) -> Shape {
+    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    Shape {
+        sessions: size(wish.rounds.sessions),
+        keys: size(wish.rounds.keys),
+        transactions: wish.rounds.transactions,
+        time: wish.time.map_or(LONGEST_ROUND, |time| time.min(LONGEST_ROUND)),
+        all_predicates: false,
+    }
+}
+
 fn chosen_oracles(names: &[String]) -> Result<Vec<Oracle>, Failure> {
     if names.is_empty() {
+        return Ok(USUAL.to_vec());
+    }
+    if names.len() == 1 && names[0] == "all" {
         return Ok(ORACLES.to_vec());
     }
     let found: Result<Vec<_>, String> = names.iter().map(|n| oracle::find(n)).collect();

@@ -3,6 +3,7 @@
 
 use crate::exit_code::{ExitCode, Failure};
 use crate::hunt_args::HuntArgs;
+use isolde_core::oracle::Oracle;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::summary::{Asked, Shard, Summary};
 use std::collections::BTreeMap;
@@ -28,7 +29,32 @@ pub struct Wish {
     pub all: bool,
     pub ddl: bool,
     pub prepared: bool,
+    pub rounds: Rounds,
 }
+
+/// How rounds at full speed are shaped.
+#[derive(Clone, Copy)]
+pub struct Rounds {
+    pub sessions: u64,
+    pub keys: u64,
+    pub transactions: u64,
+}
+
+impl Rounds {
+    fn of(args: &HuntArgs, known: impl Fn(&str) -> Option<u64>) -> Rounds {
+        let value =
+            |given: Option<u64>, name, default| given.or_else(|| known(name)).unwrap_or(default);
+        Rounds {
+            sessions: value(args.sessions.map(u64::from), SESSIONS, 8),
+            keys: value(args.keys.map(u64::from), KEYS, 8),
+            transactions: value(args.round.map(u64::from), TRANSACTIONS, 400),
+        }
+    }
+}
+
+const SESSIONS: &str = "sessions";
+const KEYS: &str = "keys";
+const TRANSACTIONS: &str = "transactions a round";
 
 impl Wish {
     pub fn of(args: &HuntArgs) -> Result<Wish, Failure> {
@@ -58,7 +84,13 @@ impl Wish {
             all: args.all,
             ddl: args.ddl,
             prepared: args.prepared,
+            rounds: Rounds::of(args, |_| None),
         })
+    }
+
+    /// Alone, the isolation oracle judges what sessions do at full speed.
+    pub fn runs_rounds(&self) -> bool {
+        self.oracles.len() == 1 && self.oracles[0] == Oracle::Isolation.name()
     }
 
     /// What the generator and the faults are told beside the seed: hunts that
@@ -68,6 +100,11 @@ impl Wish {
         options.insert("ddl".to_string(), self.ddl.to_string());
         options.insert("prepared".to_string(), self.prepared.to_string());
         options.insert("all".to_string(), self.all.to_string());
+        if self.runs_rounds() {
+            options.insert(SESSIONS.into(), self.rounds.sessions.to_string());
+            options.insert(KEYS.into(), self.rounds.keys.to_string());
+            options.insert(TRANSACTIONS.into(), self.rounds.transactions.to_string());
+        }
         if let Some(cases) = self.cases {
             options.insert("cases".into(), cases.to_string());
         }
@@ -116,6 +153,7 @@ fn resumed(args: &HuntArgs, earlier: &Summary) -> Result<Wish, Failure> {
         all: args.all || is_set("all"),
         ddl: args.ddl || is_set("ddl"),
         prepared: args.prepared || is_set("prepared"),
+        rounds: Rounds::of(args, |name| option(name)?.parse().ok()),
     })
 }
 
