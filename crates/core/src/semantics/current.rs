@@ -297,7 +297,9 @@ impl Walk<'_> {
         step: usize,
     ) -> Result<Vec<VersionId>, Stop> {
         let Some(snapshot) = self.snapshot(tx, step) else {
-            if self.may_be_taken(&[table], tx) {
+            let waited = self.subject.history.outcome(step).waited;
+            let beside = || self.beside.get(&step).is_some_and(|tables| tables.contains(&table));
+            if self.may_be_taken(&[table], tx) || waited && beside() {
                 let why = "a dirty read beside a statement that waits is not modelled";
                 return Err(Stop::not_modelled(step, why));
             }
