@@ -110,8 +110,10 @@ impl Walk<'_> {
                 if adds || kept {
                     found
                         .retain(|(k, c)| *k != key || !matches!(c, Clash::Taken(p) if *p == place));
-                    // A row whose key stays as it is has it for certain.
-                    if adds && kept {
+                    // A row whose key stays as it is has it for certain; one that was
+                    // deleted to be added again is waited for.
+                    let again = chain.versions.iter().any(|v| v.by == open.by && v.dead);
+                    if adds && kept && !again {
                         found.push((key, Clash::Taken(place)));
                     } else {
                         found.push((key, Clash::Held(open.by)));

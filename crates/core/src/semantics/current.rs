@@ -7,9 +7,10 @@
 //! and the observed counts and rows decide.
 
 use super::Stop;
-use super::rules::SnapshotAt;
+use super::conclude::Trouble;
+use super::rules::{SnapshotAt, Waits};
 use super::store::{Place, TxId, VersionId};
-use super::transaction::End;
+use super::transaction::{End, Strength};
 use super::version_tables::{Search, View, Views};
 use super::walk::Walk;
 use crate::sql::select::sources_below;
@@ -128,8 +129,7 @@ impl Walk<'_> {
         scan: Scan,
         acts: bool,
     ) -> Result<Option<Fits>, Stop> {
-        let below = search.filter.map(sources_below).unwrap_or_default();
-        if search.join.is_some() || !below.is_empty() {
+        if !decides_by_row(search) {
             return Ok(None);
         }
         let table = self.table(search.table, step)?;
@@ -138,11 +138,62 @@ impl Walk<'_> {
         if open.is_empty() {
             return Ok(None);
         }
+        let found = self.found_among(open, (table, search), step).await?;
+        Ok(Some(Fits { table, found: found.into_iter().collect(), acts }))
+    }
+
+    /// Those of some versions that a condition finds.
+    pub async fn found_among(
+        &mut self,
+        versions: Vec<VersionId>,
+        (table, search): (usize, Search<'_>),
+        step: usize,
+    ) -> Result<Vec<VersionId>, Stop> {
+        if versions.is_empty() {
+            return Ok(versions);
+        }
         let mut view = vec![Vec::new(); self.store.tables.len()];
-        view[table] = open;
+        view[table] = versions;
         let sql = self.tables.found(search, Views { outer: &view, inner: &view });
-        let found = self.found(sql, step).await?.into_iter().collect();
-        Ok(Some(Fits { table, found, acts }))
+        self.found(sql, step).await
+    }
+
+    /// A scan that waits meets what others have put where it looks, though
+    /// they have not committed it: it cannot have gone through beside them.
+    pub async fn meets_uncommitted(
+        &mut self,
+        (tx, step): (TxId, usize),
+        search: Search<'_>,
+        strength: Strength,
+        trouble: &mut Trouble,
+    ) -> Result<(), Stop> {
+        let failed = self.subject.reply(step).is_some_and(|reply| reply.error().is_some());
+        if failed || self.conduct(tx).waits != Waits::Scans || !decides_by_row(search) {
+            return Ok(());
+        }
+        let table = self.table(search.table, step)?;
+        let started = self.started.get(&step).copied().unwrap_or(self.now);
+        let uncommitted = |place: Place| {
+            let versions = &self.store.chain(place).versions;
+            let last = versions.last().filter(|v| !v.dead && v.by != tx && self.is_open(v.by))?;
+            // A shared lock may be on an index alone, where all that is certain
+            // to be locked is a new row.
+            let is_new = || versions.iter().all(|v| v.by == last.by);
+            let meets = last.at < started && (strength == Strength::Update || is_new());
+            meets.then_some((last.id, last.by))
+        };
+        let open: Vec<(VersionId, TxId)> =
+            self.store.places(table).filter_map(uncommitted).collect();
+        let ids = open.iter().map(|(id, _)| *id).collect();
+        let found = self.found_among(ids, (table, search), step).await?;
+        if let Some((_, by)) = open.iter().find(|(id, _)| found.contains(id)) {
+            let why = format!(
+                "{} has written a row of {} that it looks for",
+                self.txs[*by].session, search.table
+            );
+            trouble.held(self.conduct(tx).rules.held_row, why);
+        }
+        Ok(())
     }
 
     /// The tables whose rows a statement looks at.
@@ -172,6 +223,8 @@ impl Walk<'_> {
         };
         let last = state(self.now + 1).map(|v| v.id);
         let mut states = vec![last];
+        let searched = self.searched_columns(place.table, step);
+        let moved = |states: &[_]| self.moved(place, states, searched.as_deref());
         let held_at_start = self.store.chain(place).versions.iter().any(|v| {
             let open_then = match self.txs[v.by].end {
                 End::Committed(at) => at >= started,
@@ -183,7 +236,7 @@ impl Walk<'_> {
         if held_at_start && scan == Scan::Waits {
             // While the scan waited for another row, this one may have gone
             // behind it.
-            if last.is_some() && self.moved(place, &self.states_since(place, started)) {
+            if last.is_some() && moved(&self.states_since(place, started)) {
                 states.push(None);
             }
             return states;
@@ -195,7 +248,7 @@ impl Walk<'_> {
             }
         }
         // A row that changes its place may be missed on the way.
-        if states.len() > 1 && !states.contains(&None) && self.moved(place, &states) {
+        if states.len() > 1 && !states.contains(&None) && moved(&states) {
             states.push(None);
         }
         states
@@ -206,28 +259,6 @@ impl Walk<'_> {
         let versions = &self.store.chain(place).versions;
         let first = versions.iter().rposition(|v| v.at < moment).unwrap_or(0);
         versions[first..].iter().filter(|v| !v.dead).map(|v| Some(v.id)).collect()
-    }
-
-    /// Whether versions of a row are in different places: of an index, or in
-    /// partitions.
-    pub fn moved(&self, place: Place, states: &[Option<VersionId>]) -> bool {
-        let table = &self.subject.reading.schema.tables[place.table];
-        let indexed = |name: &String| {
-            table.is_in_a_key(name)
-                || table.partitioned_by.as_ref() == Some(name)
-                || table.indexes.iter().any(|i| i.columns().contains(name))
-        };
-        let rows: Vec<_> = self
-            .store
-            .chain(place)
-            .versions
-            .iter()
-            .filter(|v| states.contains(&Some(v.id)))
-            .map(|v| &v.row)
-            .collect();
-        (0..table.columns.len()).any(|c| {
-            indexed(&table.columns[c].name) && rows.windows(2).any(|w| !w[0][c].same(&w[1][c]))
-        })
     }
 
     /// Whether the first plain read inside of a statement came when that had
@@ -266,7 +297,9 @@ impl Walk<'_> {
         step: usize,
     ) -> Result<Vec<VersionId>, Stop> {
         let Some(snapshot) = self.snapshot(tx, step) else {
-            if self.may_be_taken(&[table], tx) {
+            let waited = self.subject.history.outcome(step).waited;
+            let beside = || self.beside.get(&step).is_some_and(|tables| tables.contains(&table));
+            if self.may_be_taken(&[table], tx) || waited && beside() {
                 let why = "a dirty read beside a statement that waits is not modelled";
                 return Err(Stop::not_modelled(step, why));
             }
@@ -292,4 +325,9 @@ impl Walk<'_> {
         let newest = |p: Place| self.store.chain(p).versions.last().filter(|v| !v.dead);
         self.store.places(table).filter_map(|p| newest(p).map(|v| v.id)).collect()
     }
+}
+
+/// Whether a row alone decides if a condition finds it.
+pub fn decides_by_row(search: Search<'_>) -> bool {
+    search.join.is_none() && search.filter.map(sources_below).unwrap_or_default().is_empty()
 }

@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
                         let mut made: Vec<_> = made.map(|v| (!v.dead).then_some(v.id)).collect();
                         // On its way to another place of an index it is nowhere.
                         let states: Vec<_> = made.iter().copied().chain([before]).collect();
-                        if !states.contains(&None) && self.moved(place, &states) {
+                        if !states.contains(&None) && self.moved(place, &states, None) {
                             made.push(None);
                         }
                         read.may_show(table, before, made.into_iter());

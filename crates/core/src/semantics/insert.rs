@@ -231,7 +231,7 @@ impl Walk<'_> {
         if self.conduct(tx).miscounts {
             replaced = replaced.min(1);
         }
-        let place = self.store.add_row(table, new.clone());
+        let place = self.add_row(tx, table, &new);
         if !self.buffers(tx) {
             self.lock(place, tx, Strength::Update);
         }
@@ -313,36 +313,6 @@ impl Walk<'_> {
             }
             let why = "the row that has its key was changed after its snapshot";
             trouble.must(ErrorClass::Serialization, rule, why);
-        }
-    }
-
-    /// A row goes, and whatever had its record before.
-    pub fn remove_row(&mut self, tx: TxId, place: Place, old: Version) {
-        self.store.delete(place, old.clone(), tx, self.statements, self.now);
-        self.takes_the_place(tx, place, &old);
-    }
-
-    /// Where rows live by their primary key, a new row takes the record of one
-    /// that was deleted or has got another key: whoever wrote it does not see
-    /// the old row any more, though it went after the view was made.
-    pub fn takes_the_place(&mut self, tx: TxId, place: Place, new: &Version) {
-        let primary = self.keys[place.table].iter().position(|k| k.primary);
-        let clustered = self.conduct(tx).clustered && !self.buffers(tx);
-        let Some(primary) = primary.filter(|_| clustered) else { return };
-        let key = self.key_of(place.table, primary, new);
-        let others: Vec<Place> = self.store.places(place.table).filter(|p| *p != place).collect();
-        for other in others {
-            let has_key = |v: &Version| self.key_of(place.table, primary, v) == key;
-            let Some(last) = self.newest(other, tx).filter(|v| v.by != tx) else { continue };
-            if last.dead && has_key(last) {
-                let old = last.clone();
-                self.store.delete(other, old, tx, self.statements, self.now);
-            } else if !last.dead && !has_key(last) {
-                let versions = &self.store.chain(other).versions;
-                if let Some(had) = versions.iter().rposition(|v| !v.dead && has_key(v)) {
-                    self.store.hide(other, had, tx, self.statements, self.now);
-                }
-            }
         }
     }
 

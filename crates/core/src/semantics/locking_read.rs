@@ -10,7 +10,7 @@ use super::version_tables::{Search, View, Views, whole};
 use super::walk::Walk;
 use crate::history::{ErrorClass, What};
 use crate::sql::select::{Source, sources_below};
-use crate::sql::{LockPatience, LockStrength, Locking, Select};
+use crate::sql::{Expr, LockPatience, LockStrength, Locking, Select};
 use crate::value::{Row, compare_rows};
 use std::cmp::Ordering;
 
@@ -86,6 +86,10 @@ impl Walk<'_> {
             LockStrength::Share => Strength::Share,
             LockStrength::KeyShare => Strength::KeyShare,
         };
+        let patient = matches!(locking.patience, LockPatience::Wait | LockPatience::Seconds(_));
+        if let Some(search) = only_search(select).filter(|_| patient && scans_all(select)) {
+            self.meets_uncommitted((tx, step), search, strength, &mut trouble).await?;
+        }
         let inner = self.inner_view(tx, step, select, &view)?;
         let views = Views { outer: &view, inner: &inner };
         let sql = self.tables.select_with_sources(select, views);
@@ -191,15 +195,7 @@ impl Walk<'_> {
         select: &Select,
         acts: bool,
     ) -> Result<Option<Fits>, Stop> {
-        let sources = select.sources();
-        let only = select.from.as_ref().filter(|_| sources.len() == 1 && select.ctes.is_empty());
-        let Some(Source::Table { name, alias }) = only else { return Ok(None) };
-        let search = Search {
-            table: name,
-            alias: alias.as_deref(),
-            join: None,
-            filter: select.filter.as_ref(),
-        };
+        let Some(search) = only_search(select) else { return Ok(None) };
         self.fitting(of, search, Scan::Waits, acts).await
     }
 
@@ -247,6 +243,27 @@ impl Walk<'_> {
         };
         Ok(tables)
     }
+}
+
+/// What a query of one table looks for in it.
+fn only_search(select: &Select) -> Option<Search<'_>> {
+    let sources = select.sources();
+    let only = select.from.as_ref().filter(|_| sources.len() == 1 && select.ctes.is_empty());
+    let Some(Source::Table { name, alias }) = only else { return None };
+    Some(Search {
+        table: name,
+        alias: alias.as_deref(),
+        join: None,
+        filter: select.filter.as_ref(),
+    })
+}
+
+/// Whether a query has to look at all the rows that its condition finds: LIMIT
+/// and the ends of an index may be answered with less.
+fn scans_all(select: &Select) -> bool {
+    let mut aggregates = false;
+    select.visit(&mut |e| aggregates |= matches!(e, Expr::Aggregate { .. }));
+    select.limit.is_none() && !aggregates
 }
 
 fn count_like(rows: &[Row], like: &Row) -> usize {

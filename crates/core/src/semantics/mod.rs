@@ -38,6 +38,7 @@ mod memory;
 mod merge;
 mod opaque;
 mod reading;
+mod record;
 pub mod rules;
 mod serial;
 mod statement;

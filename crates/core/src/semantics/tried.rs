@@ -63,7 +63,7 @@ impl Walk<'_> {
             points.iter().for_each(|(name, _)| name.hash(&mut hasher));
         }
         for step in &self.waiting {
-            (step, self.dirty.get(step)).hash(&mut hasher);
+            (step, self.dirty.get(step), self.beside.get(step)).hash(&mut hasher);
         }
         for read in &self.put_off {
             (read.step, &read.view, &read.changed).hash(&mut hasher);

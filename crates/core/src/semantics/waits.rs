@@ -12,6 +12,7 @@ use super::transaction::{End, FIRST_ROWS};
 use super::walk::Walk;
 use super::{Operation, Stop};
 use crate::generate::BeginForm;
+use crate::history::What;
 use crate::sql::Stmt;
 use std::collections::BTreeSet;
 
@@ -23,6 +24,15 @@ impl Walk<'_> {
             let tables = self.may_lock(tx, step);
             self.touched.entry(tx).or_default().extend(tables);
         }
+    }
+
+    /// Whether a statement was found waiting before anything else happened.
+    pub fn waits_at_once(&self, step: usize) -> bool {
+        self.subject.history.events.windows(2).any(|two| {
+            two.iter().all(|e| e.step == Some(step))
+                && matches!(two[0].what, What::Sent { .. })
+                && matches!(two[1].what, What::Waiting { .. })
+        })
     }
 
     /// A statement was found waiting, for those that are named if any are.

@@ -48,6 +48,8 @@ pub struct Walk<'a> {
     pub serial: bool,
     /// What was newest when each step of a dirty reader was sent.
     pub dirty: BTreeMap<usize, View>,
+    /// The tables that others, who waited, may have been changing then.
+    pub beside: BTreeMap<usize, Vec<usize>>,
     /// Dirty reads that hang on what waits.
     pub put_off: Vec<PutOff<'a>>,
     /// Keys that buffered INSERTs took though they were there.
@@ -117,6 +119,7 @@ impl<'a> Walk<'a> {
             statements: 0,
             serial: false,
             dirty: BTreeMap::new(),
+            beside: BTreeMap::new(),
             put_off: Vec::new(),
             taken_twice: Vec::new(),
             hidden: Vec::new(),
@@ -166,10 +169,7 @@ impl<'a> Walk<'a> {
             }
             (What::Waiting { on }, Some(step)) if !self.waiting.contains(&step) => {
                 // Who is found waiting later may have done so for one who has ended.
-                let before = number.checked_sub(1).map(|n| &events[n]);
-                if before
-                    .is_some_and(|e| e.step == Some(step) && matches!(e.what, What::Sent { .. }))
-                {
+                if self.waits_at_once(step) {
                     self.waits(session, step, on)?;
                 }
                 self.waiting.push(step);
@@ -204,10 +204,11 @@ impl<'a> Walk<'a> {
     }
 
     fn note_dirty(&mut self, session: &str, step: usize) {
-        let conduct = self.tx_of(session).and_then(|tx| self.txs[tx].conduct.as_ref());
-        if conduct.is_some_and(|c| c.snapshot == SnapshotAt::Dirty) {
+        let Some(tx) = self.tx_of(session) else { return };
+        if self.txs[tx].conduct.as_ref().is_some_and(|c| c.snapshot == SnapshotAt::Dirty) {
             let tables = 0..self.store.tables.len();
-            self.dirty.insert(step, tables.map(|t| self.newest_of_all(t)).collect());
+            self.dirty.insert(step, tables.clone().map(|t| self.newest_of_all(t)).collect());
+            self.beside.insert(step, tables.filter(|t| self.may_be_taken(&[*t], tx)).collect());
         }
     }
 

@@ -2,9 +2,10 @@
 
 use super::Stop;
 use super::conclude::Trouble;
-use super::current::Scan;
+use super::current::{Scan, decides_by_row};
 use super::rules::{Assigns, Changed, SnapshotAt};
 use super::store::{Place, TxId, Version};
+use super::transaction::Strength;
 use super::version_tables::{Search, View};
 use super::walk::Walk;
 use crate::history::ErrorClass;
@@ -40,7 +41,11 @@ impl Walk<'_> {
         let rules = self.conduct(tx).rules;
         let mut trouble = Trouble::default();
         self.lock_tables(tx, step, Some(how.table), &mut trouble);
-        let view = self.view_of_write(tx, step, how).await?;
+        let scan = self.scan((tx, step), &how).await?;
+        if let Some(search) = how.search.filter(|_| scan == Scan::Waits) {
+            self.meets_uncommitted((tx, step), search, Strength::Update, &mut trouble).await?;
+        }
+        let view = self.view_of_write(tx, step, how, scan).await?;
         if self.txs[tx].read_only {
             trouble.must(ErrorClass::ReadOnly, rules.write, "its transaction is read only");
         }
@@ -84,13 +89,18 @@ impl Walk<'_> {
 
     /// What a write sees: its snapshot, or what is current of its own table
     /// and of those that it locks while it reads.
-    async fn view_of_write(&mut self, tx: TxId, step: usize, how: Reads<'_>) -> Result<View, Stop> {
+    async fn view_of_write(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        how: Reads<'_>,
+        scan: Scan,
+    ) -> Result<View, Stop> {
         let conduct = self.conduct(tx);
         if conduct.changed != Changed::Current {
             let snapshot = self.kept_snapshot(tx, step);
             return Ok(self.view(tx, snapshot));
         }
-        let semi = conduct.semi_consistent && how.update || conduct.looks_once;
         let consistent = conduct.consistent_reads_in_writes && how.may_read_consistently;
         let table = self.table(how.table, step)?;
         let mut current = Vec::new();
@@ -102,15 +112,37 @@ impl Walk<'_> {
         if consistent && how.reads_others {
             self.use_rule(step, &super::rules::innodb::I9);
         }
-        if semi && self.holds_changes_of_others(table, tx) {
+        if scan == Scan::SemiConsistent && self.holds_changes_of_others(table, tx) {
             self.use_rule(step, self.conduct(tx).rules.changed_row);
         }
-        let scan = if semi { Scan::SemiConsistent } else { Scan::Waits };
         let fits = match how.search {
             Some(search) => self.fitting((tx, step), search, scan, true).await?,
             None => None,
         };
         self.current_view(tx, step, &current, scan, fits.as_ref())
+    }
+
+    /// What a write makes of rows that others hold.
+    async fn scan(&mut self, (tx, step): (TxId, usize), how: &Reads<'_>) -> Result<Scan, Stop> {
+        let conduct = self.conduct(tx);
+        if conduct.looks_once {
+            return Ok(Scan::SemiConsistent);
+        }
+        if !(conduct.semi_consistent && how.update) {
+            return Ok(Scan::Waits);
+        }
+        let searched = how.search.filter(|search| decides_by_row(*search));
+        let Some(search) = searched.filter(|_| !self.serial && self.waits_at_once(step)) else {
+            return Ok(Scan::SemiConsistent);
+        };
+        // A semi-consistent read waits only for rows whose last committed version
+        // matches. Whoever waits where none does looks them up in another way, by
+        // a key or by an index.
+        let table = self.table(search.table, step)?;
+        let started = self.started.get(&step).copied().unwrap_or(self.now);
+        let committed = self.view(tx, started).swap_remove(table);
+        let found = self.found_among(committed, (table, search), step).await?;
+        Ok(if found.is_empty() { Scan::Waits } else { Scan::SemiConsistent })
     }
 
     /// Whether others, who are still open, have written rows of a table.

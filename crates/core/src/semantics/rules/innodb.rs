@@ -113,8 +113,8 @@ pub static I11: Rule = rule(
     "I11",
     "row locks",
     LS,
-    "a row that another transaction has changed or locked in a conflicting mode is waited for; \
-     whatever is scanned may be locked",
+    "a row that another transaction has added, changed or locked in a conflicting mode is waited \
+     for; whatever is scanned may be locked",
 );
 pub static I14: Rule = rule(
     "I14",

@@ -5,6 +5,7 @@
 mod commits;
 mod merging;
 mod moves;
+mod records;
 mod runs;
 mod serial;
 mod three_way;

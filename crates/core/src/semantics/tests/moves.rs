@@ -59,6 +59,52 @@ fn a_row_may_go_behind_a_scan_that_waits() {
     assert_eq!(breaks(&stays(&[20]), Some("s2.2")), "I6");
 }
 
+/// s1 gives a row that s2 waits for another primary key, behind or ahead of the
+/// scan.
+#[test]
+fn a_row_that_goes_on_is_met_again() {
+    let run = |id: i64, count: u64| {
+        let v = |v: i64| if count == 2 || v == 20 { 0 } else { v };
+        two("mariadb", ReadCommitted)
+            .does("s1", &format!("update t set id = {id} where id = 1"), changed(1))
+            .waits("s2", "update t set v = 0 where v > 5")
+            .does("s1", "commit", What::Done)
+            .replies("s2", changed(count))
+            .does("s2", "commit", What::Done)
+            .leaves(&[(id, v(10)), (2, 0)])
+    };
+    is_inside(&run(5, 2));
+    assert_eq!(breaks(&run(5, 1), Some("s2.2")), "I6");
+    is_inside(&run(0, 2));
+    is_inside(&run(0, 1));
+}
+
+/// s1 changes a unique column of a row that s2 looks for by others.
+#[test]
+fn a_row_that_moves_in_an_index_is_missed_only_by_who_may_read_that() {
+    let run = |filter: &str, count: u64| {
+        let last = if count == 1 { 0 } else { 10 };
+        Told::on("mariadb", ReadCommitted, &[])
+            .in_table("create table t (id int primary key, v int, w int unique)", &[&[1, 10, 5]])
+            .does("s1", "begin", What::Done)
+            .does("s2", "begin", What::Done)
+            .does("s1", "update t set w = 9 where id = 1", changed(1))
+            .waits("s2", &format!("update t set v = 0 {filter}"))
+            .does("s1", "commit", What::Done)
+            .replies("s2", changed(count))
+            .does("s2", "commit", What::Done)
+            .leaves_rows(&[&[1, last, 9]])
+    };
+    for filter in ["where id = 1", "where v = 10", ""] {
+        is_inside(&run(filter, 1));
+        assert_eq!(breaks(&run(filter, 0), Some("s2.2")), "I6");
+    }
+    for filter in ["where w > 0", "where id = 1 and w > 0"] {
+        is_inside(&run(filter, 1));
+        is_inside(&run(filter, 0));
+    }
+}
+
 #[test]
 fn a_row_may_go_to_a_partition_that_the_scan_has_left() {
     let run = |partitioned: Option<&str>, count: u64, last: i64| {

@@ -4,6 +4,7 @@ use super::runs::{breaks, is_inside, two};
 use super::{Told, changed, error, rows};
 use crate::Level::{self, ReadCommitted, ReadUncommitted, RepeatableRead, Serializable};
 use crate::history::{ErrorClass, What};
+use crate::semantics::Prediction;
 
 /// s2 changes the first row, and waits for s1 with the second; s3 looks.
 fn looks_beside(sql: &str, seen: i64) -> Told {
@@ -70,6 +71,24 @@ fn versions_of_different_tables_are_different() {
     is_inside(&run(10));
     is_inside(&run(0));
     assert_eq!(breaks(&run(20), Some("s1.4")), "I3");
+}
+
+/// s3 takes over what s2, which waited as well, has not deleted yet.
+#[test]
+fn what_a_write_reads_beside_a_statement_that_waits_is_not_modelled() {
+    let told = two("mysql", ReadUncommitted)
+        .does("s3", "begin", What::Done)
+        .does("s1", "update t set v = 21 where id = 2", changed(1))
+        .waits("s2", "delete from t")
+        .waits("s3", "insert into t select id, v from t order by id, v")
+        .does("s1", "commit", What::Done)
+        .replies("s2", changed(2))
+        .does("s2", "commit", What::Done)
+        .replies("s3", changed(1))
+        .does("s3", "commit", What::Done)
+        .leaves(&[(2, 21)]);
+    let prediction = told.predicted();
+    assert!(matches!(prediction, Prediction::NotModelled { .. }), "{prediction:?}");
 }
 
 /// The read of a session without autocommit begins a transaction, and fails

@@ -181,6 +181,42 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
+        name: "a row that another is inserting is waited for",
+        shows: &[("I11", Step("s2.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> insert into t (id, v) values (3, 30);
+            s2> update t set v = v + 1 where v = 30;
+            s1> commit;
+            s2> commit;",
+        snapshot_isolation: Some(false),
+        ..RR
+    },
+    Labelled {
+        name: "an update passes by a row that another is inserting",
+        shows: &[("I14", Step("s2.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> insert into t (id, v) values (3, 30);
+            s2> update t set v = v + 1 where v = 30;
+            s1> commit;
+            s2> commit;",
+        snapshot_isolation: Some(false),
+        ..RC
+    },
+    Labelled {
+        name: "a replaced row is met by the update that waited for it",
+        shows: &[("I11", Step("s2.2")), ("I6", Step("s2.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> replace into t (id, v) values (1, 30);
+            s2> update t set v = v + 1 where id = 1;
+            s1> commit;
+            s2> commit;",
+        snapshot_isolation: Some(false),
+        ..RC
+    },
+    Labelled {
         name: "an update passes by a locked row that does not match",
         shows: &[("I14", Step("s2.2"))],
         steps: "s1> begin;
