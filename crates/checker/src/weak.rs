@@ -5,6 +5,7 @@
 //! what is known, has no cycle.
 
 mod causal;
+mod clocks;
 mod line;
 mod stale;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use crate::joined::{Joined, Read};
 use crate::registers::INITIAL;
 
 pub(crate) use line::Line;
+use stale::Against;
 pub(crate) use witness::cycle;
 
 /// A line that readers tell against is mended so many times before all is looked at.
@@ -54,10 +56,7 @@ pub(crate) enum Outcome {
 }
 
 pub(crate) fn decide(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outcome {
-    if holds_in_a_line(joined, rule, sessions) {
-        return Outcome::Holds;
-    }
-    by_all_that_is_told(joined, rule, sessions)
+    in_a_line(joined, rule, sessions).unwrap_or_else(|| by_all_that_is_told(joined, rule, sessions))
 }
 
 fn by_all_that_is_told(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outcome {
@@ -76,40 +75,56 @@ fn by_all_that_is_told(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outco
     if !complete {
         return Outcome::TooWide;
     }
-    known_edges(joined, sessions, |from, to, _, _| edges.push((from, to)));
-    let told = Listed::of(joined.nodes(), edges);
-    let components = Components::of(&told);
+    let components = with_known(joined, sessions, edges);
     if components.is_acyclic() {
         return Outcome::Holds;
     }
     let mut cyclic = Vec::new();
     each_told(joined, rule, sessions, |told| {
-        if told.later != INITIAL
-            && components.of[told.earlier as usize] == components.of[told.later as usize]
-        {
+        if is_in_a_cycle(&told, &components) {
             cyclic.push(told);
         }
     });
     Outcome::Violated(cyclic)
 }
 
-/// Whether a line is found against which no reader tells anything: then all that is told and
-/// known leads the same way. If not, the level is mostly violated.
-fn holds_in_a_line(joined: &Joined<'_>, rule: Rule, sessions: bool) -> bool {
-    let Some(mut line) = Line::of(joined, sessions) else { return false };
-    let mut told = Vec::new();
+/// Strongly connected components of what is told and what is known.
+fn with_known(joined: &Joined<'_>, sessions: bool, mut told: Vec<(u32, u32)>) -> Components {
+    known_edges(joined, sessions, |from, to, _, _| told.push((from, to)));
+    Components::of(&Listed::of(joined.nodes(), told))
+}
+
+fn is_in_a_cycle(told: &Told, components: &Components) -> bool {
+    told.later != INITIAL
+        && components.of[told.earlier as usize] == components.of[told.later as usize]
+}
+
+/// Looks for a line against which no reader tells anything: then all that is told and known
+/// leads the same way, and the level holds. It is violated if what readers tell against the
+/// lines that were tried closes a cycle. None if neither was found.
+fn in_a_line(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Option<Outcome> {
+    let Some(mut line) = Line::of(joined, sessions) else {
+        return Some(Outcome::Violated(Vec::new()));
+    };
+    let mut told: Vec<Told> = Vec::new();
     for _ in 0..MENDED {
-        match stale::told_against(joined, rule, sessions, &line, stale::KEPT) {
-            Some(more) if more.is_empty() => return true,
-            Some(more) => told.extend(more),
-            None => return false,
+        match stale::told_against(joined, rule, sessions, &line, clocks::KEPT) {
+            Against::Told(more) if more.is_empty() => return Some(Outcome::Holds),
+            Against::Told(more) => told.extend(more),
+            Against::Broken(told) => return Some(Outcome::Violated(vec![told])),
+            Against::TooMuch => return None,
         }
         match line.keeping(joined, sessions, &told) {
             Some(mended) => line = mended,
-            None => return false,
+            None => {
+                let edges = told.iter().map(|told| (told.earlier, told.later)).collect();
+                let components = with_known(joined, sessions, edges);
+                told.retain(|told| is_in_a_cycle(told, &components));
+                return Some(Outcome::Violated(told));
+            }
         }
     }
-    false
+    None
 }
 
 /// What needs no rule: reads, sessions if they count, and known orders of versions. Each edge

@@ -3,7 +3,7 @@
 //! readers tell agrees with such a line nearly always, and only what does not need be looked
 //! at.
 
-use super::{Listed, known_orders};
+use super::{Listed, Told, known_orders};
 use crate::joined::Joined;
 use crate::registers::INITIAL;
 
@@ -34,14 +34,14 @@ impl Line {
         }
     }
 
-    /// The same that also keeps these edges. None if they close a cycle.
+    /// The same that also keeps what is told. None if that closes a cycle.
     pub(super) fn keeping(
         &self,
         joined: &Joined<'_>,
         sessions: bool,
-        edges: &[(u32, u32)],
+        told: &[Told],
     ) -> Option<Line> {
-        Before::of(joined, sessions, edges).sorted(self).map(Line::through)
+        Before::of(joined, sessions, told).sorted(self).map(Line::through)
     }
 
     fn through(nodes: Vec<u32>) -> Line {
@@ -77,16 +77,10 @@ struct Before<'a, 'h> {
 }
 
 impl<'a, 'h> Before<'a, 'h> {
-    fn of(joined: &'a Joined<'h>, sessions: bool, edges: &[(u32, u32)]) -> Before<'a, 'h> {
-        let mut in_session = Vec::new();
-        if sessions {
-            let mut last = vec![INITIAL; joined.history.session_count()];
-            in_session.extend(joined.txns.iter().enumerate().map(|(node, txn)| {
-                let session = joined.history.session_of(*txn).0 as usize;
-                std::mem::replace(&mut last[session], node as u32)
-            }));
-        }
-        let mut others: Vec<(u32, u32)> = edges.iter().map(|(from, to)| (*to, *from)).collect();
+    fn of(joined: &'a Joined<'h>, sessions: bool, told: &[Told]) -> Before<'a, 'h> {
+        let in_session = if sessions { joined.before_in_session() } else { Vec::new() };
+        let mut others: Vec<(u32, u32)> =
+            told.iter().map(|told| (told.later, told.earlier)).collect();
         known_orders(joined, |from, to, _| others.push((to, from)));
         Before { joined, in_session, others: Listed::of(joined.nodes(), others) }
     }
