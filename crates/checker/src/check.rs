@@ -370,7 +370,11 @@ impl<'h> Checker<'h> {
             options.levels.iter().any(|level| verdicts[*level as usize] == Some(Verdict::Violated));
         if violated && options.anomalies {
             let mut found = std::mem::take(&mut joined.found);
-            witness::find(&joined, &predicates, &mut found);
+            let keep = Keep {
+                sessions: options.levels.iter().any(|level| level.keeps_sessions()),
+                times: options.levels.iter().any(|level| level.keeps_times()),
+            };
+            witness::find(&joined, &predicates, keep, &mut found);
             joined.found = found;
         }
         Report {

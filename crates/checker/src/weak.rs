@@ -16,6 +16,7 @@ use crate::anomaly::Kind;
 use crate::graph::{Components, Neighbours};
 use crate::joined::{Joined, Read};
 use crate::registers::INITIAL;
+use std::collections::HashSet;
 
 pub(crate) use line::Line;
 use stale::Against;
@@ -75,28 +76,20 @@ fn by_all_that_is_told(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outco
     if !complete {
         return Outcome::TooWide;
     }
-    let components = with_known(joined, sessions, edges);
+    known_edges(joined, sessions, |from, to, _, _| edges.push((from, to)));
+    let components = Components::of(&Listed::of(joined.nodes(), edges));
     if components.is_acyclic() {
         return Outcome::Holds;
     }
     let mut cyclic = Vec::new();
     each_told(joined, rule, sessions, |told| {
-        if is_in_a_cycle(&told, &components) {
+        if told.later != INITIAL
+            && components.of[told.earlier as usize] == components.of[told.later as usize]
+        {
             cyclic.push(told);
         }
     });
     Outcome::Violated(cyclic)
-}
-
-/// Strongly connected components of what is told and what is known.
-fn with_known(joined: &Joined<'_>, sessions: bool, mut told: Vec<(u32, u32)>) -> Components {
-    known_edges(joined, sessions, |from, to, _, _| told.push((from, to)));
-    Components::of(&Listed::of(joined.nodes(), told))
-}
-
-fn is_in_a_cycle(told: &Told, components: &Components) -> bool {
-    told.later != INITIAL
-        && components.of[told.earlier as usize] == components.of[told.later as usize]
 }
 
 /// Looks for a line against which no reader tells anything: then all that is told and known
@@ -115,11 +108,11 @@ fn in_a_line(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Option<Outcome>
             Against::TooMuch => return None,
         }
         match line.keeping(joined, sessions, &told) {
-            Some(mended) => line = mended,
-            None => {
-                let edges = told.iter().map(|told| (told.earlier, told.later)).collect();
-                let components = with_known(joined, sessions, edges);
-                told.retain(|told| is_in_a_cycle(told, &components));
+            Ok(mended) => line = mended,
+            Err(cycle) => {
+                let steps = cycle.iter().zip(cycle.iter().cycle().skip(1));
+                let steps: HashSet<(u32, u32)> = steps.map(|(to, from)| (*from, *to)).collect();
+                told.retain(|told| steps.contains(&(told.earlier, told.later)));
                 return Some(Outcome::Violated(told));
             }
         }

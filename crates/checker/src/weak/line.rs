@@ -27,20 +27,21 @@ impl Line {
             return Some(of_history);
         }
         let before = Before::of(joined, sessions, &[]);
-        let line = Line::through(before.sorted(&of_history)?);
+        let line = Line::through(before.sorted(&of_history).ok()?);
         match against > joined.reads.all.len() / FEW {
             true => Some(Line::through(before.by_depth(&line))),
             false => Some(line),
         }
     }
 
-    /// The same that also keeps what is told. None if that closes a cycle.
+    /// The same that also keeps what is told. If that closes a cycle, its nodes, from each to
+    /// one right before it.
     pub(super) fn keeping(
         &self,
         joined: &Joined<'_>,
         sessions: bool,
         told: &[Told],
-    ) -> Option<Line> {
+    ) -> Result<Line, Vec<u32>> {
         Before::of(joined, sessions, told).sorted(self).map(Line::through)
     }
 
@@ -102,9 +103,9 @@ impl<'a, 'h> Before<'a, 'h> {
         all.filter(|before| *before != INITIAL).for_each(&mut visit);
     }
 
-    /// Nodes in the order of the line, each after its predecessors. None if there is a
-    /// cycle.
-    fn sorted(&self, line: &Line) -> Option<Vec<u32>> {
+    /// Nodes in the order of the line, each after its predecessors; or those of a cycle, from
+    /// each to a predecessor.
+    fn sorted(&self, line: &Line) -> Result<Vec<u32>, Vec<u32>> {
         #[derive(Clone, Copy, PartialEq)]
         enum State {
             New,
@@ -128,7 +129,11 @@ impl<'a, 'h> Before<'a, 'h> {
                         }
                         match state[before as usize] {
                             State::Placed => {}
-                            State::Waiting => return None,
+                            State::Waiting => {
+                                let begins = path.iter().position(|(on, _)| *on == before);
+                                let cycle = path[begins.unwrap_or(0)..].iter();
+                                return Err(cycle.map(|(node, _)| *node).collect());
+                            }
                             State::New => {
                                 state[before as usize] = State::Waiting;
                                 path.push((before, 0));
@@ -143,7 +148,7 @@ impl<'a, 'h> Before<'a, 'h> {
                 }
             }
         }
-        Some(sorted)
+        Ok(sorted)
     }
 
     /// Nodes by how much comes before them and how little after. That keeps what the line
