@@ -134,6 +134,15 @@ impl Builder {
         self.history.times.push([begin, end]);
     }
 
+    /// Tells the times that were given so far by another clock; what never ended stays so.
+    pub fn retime(&mut self, clock: impl Fn(u64) -> u64) {
+        for times in self.history.times.iter_mut().filter(|times| **times != ANY_TIME) {
+            for time in times.iter_mut().filter(|time| **time != u64::MAX) {
+                *time = clock(*time);
+            }
+        }
+    }
+
     fn push(&mut self, kind: OpKind, item: u32, value: u64) {
         debug_assert!(self.open, "an operation outside of a transaction");
         self.history.ops.push(Op { value, item, kind });

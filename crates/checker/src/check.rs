@@ -124,7 +124,7 @@ impl<'h> Checker<'h> {
                     }
                 }
             }
-            Verdict::Unknown | Verdict::NotApplicable => {}
+            Verdict::Unknown | Verdict::NotApplicable | Verdict::NotAsked => {}
         }
     }
 
@@ -152,6 +152,14 @@ impl<'h> Checker<'h> {
                     Some(verdict) => verdict,
                     None => self.by_candidate(level, Self::has_single_cycle),
                 }
+            }
+            // They differ in predicates only.
+            Level::RepeatableRead if self.predicates.is_empty() => {
+                if self.verdicts[Level::Serializable as usize].is_none() {
+                    let verdict = self.decide(Level::Serializable);
+                    self.conclude(Level::Serializable, verdict);
+                }
+                self.verdicts[Level::Serializable as usize].unwrap_or(Verdict::Unknown)
             }
             Level::RepeatableRead => {
                 let kinds = Kinds::DEPENDENCIES.and(Kinds::ITEM_ANTI);
@@ -260,6 +268,8 @@ impl<'h> Checker<'h> {
                 if whole == Verdict::Holds { Verdict::Holds } else { Verdict::Unknown }
             }
             Decision::Violated { cycle } => {
+                let Keep { sessions, times } = registers::needs(&cycle);
+                self.conclude(level.keeping(sessions, times), Verdict::Violated);
                 if witness::of_search(&mut self.joined, &cycle, goal) {
                     self.conclude(Level::ConsistentView, Verdict::Violated);
                 }
@@ -360,11 +370,15 @@ impl<'h> Checker<'h> {
             options.levels.iter().any(|level| verdicts[*level as usize] == Some(Verdict::Violated));
         if violated && options.anomalies {
             let mut found = std::mem::take(&mut joined.found);
-            witness::find(&joined, &predicates, &mut found);
+            let keep = Keep {
+                sessions: options.levels.iter().any(|level| level.keeps_sessions()),
+                times: options.levels.iter().any(|level| level.keeps_times()),
+            };
+            witness::find(&joined, &predicates, keep, &mut found);
             joined.found = found;
         }
         Report {
-            verdicts: verdicts.map(|verdict| verdict.unwrap_or(Verdict::Unknown)),
+            verdicts: verdicts.map(|verdict| verdict.unwrap_or(Verdict::NotAsked)),
             transactions: joined.history.len(),
             committed: joined.nodes(),
             anomalies: joined.found.into_anomalies(),

@@ -100,6 +100,19 @@ impl Level {
         }
     }
 
+    /// The level without those of its orders, sessions' and real time's, that are not needed.
+    pub(crate) fn keeping(self, sessions: bool, times: bool) -> Level {
+        match (self, sessions, times) {
+            (StrictSerializable | StrongSessionSerializable, false, false) => Serializable,
+            (StrictSerializable, true, false) => StrongSessionSerializable,
+            (StrongSnapshotIsolation | StrongSessionSnapshotIsolation, false, false) => {
+                SnapshotIsolation
+            }
+            (StrongSnapshotIsolation, true, false) => StrongSessionSnapshotIsolation,
+            (level, ..) => level,
+        }
+    }
+
     /// Whether it says something about the order within sessions.
     pub fn keeps_sessions(self) -> bool {
         self.keeps_times()

@@ -12,6 +12,8 @@ pub enum Verdict {
     Unknown,
     /// The history says nothing about it: it has no times.
     NotApplicable,
+    /// Nobody wanted to know, and nothing that was decided tells.
+    NotAsked,
 }
 
 impl fmt::Display for Verdict {
@@ -21,6 +23,7 @@ impl fmt::Display for Verdict {
             Verdict::Violated => "violated",
             Verdict::Unknown => "unknown",
             Verdict::NotApplicable => "not applicable",
+            Verdict::NotAsked => "not asked",
         })
     }
 }

@@ -5,6 +5,7 @@
 //! what is known, has no cycle.
 
 mod causal;
+mod clocks;
 mod line;
 mod stale;
 #[cfg(test)]
@@ -15,8 +16,10 @@ use crate::anomaly::Kind;
 use crate::graph::{Components, Neighbours};
 use crate::joined::{Joined, Read};
 use crate::registers::INITIAL;
+use std::collections::HashSet;
 
 pub(crate) use line::Line;
+use stale::Against;
 pub(crate) use witness::cycle;
 
 /// A line that readers tell against is mended so many times before all is looked at.
@@ -54,10 +57,7 @@ pub(crate) enum Outcome {
 }
 
 pub(crate) fn decide(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outcome {
-    if holds_in_a_line(joined, rule, sessions) {
-        return Outcome::Holds;
-    }
-    by_all_that_is_told(joined, rule, sessions)
+    in_a_line(joined, rule, sessions).unwrap_or_else(|| by_all_that_is_told(joined, rule, sessions))
 }
 
 fn by_all_that_is_told(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outcome {
@@ -77,8 +77,7 @@ fn by_all_that_is_told(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outco
         return Outcome::TooWide;
     }
     known_edges(joined, sessions, |from, to, _, _| edges.push((from, to)));
-    let told = Listed::of(joined.nodes(), edges);
-    let components = Components::of(&told);
+    let components = Components::of(&Listed::of(joined.nodes(), edges));
     if components.is_acyclic() {
         return Outcome::Holds;
     }
@@ -93,23 +92,32 @@ fn by_all_that_is_told(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Outco
     Outcome::Violated(cyclic)
 }
 
-/// Whether a line is found against which no reader tells anything: then all that is told and
-/// known leads the same way. If not, the level is mostly violated.
-fn holds_in_a_line(joined: &Joined<'_>, rule: Rule, sessions: bool) -> bool {
-    let Some(mut line) = Line::of(joined, sessions) else { return false };
-    let mut told = Vec::new();
+/// Looks for a line against which no reader tells anything: then all that is told and known
+/// leads the same way, and the level holds. It is violated if what readers tell against the
+/// lines that were tried closes a cycle. None if neither was found.
+fn in_a_line(joined: &Joined<'_>, rule: Rule, sessions: bool) -> Option<Outcome> {
+    let Some(mut line) = Line::of(joined, sessions) else {
+        return Some(Outcome::Violated(Vec::new()));
+    };
+    let mut told: Vec<Told> = Vec::new();
     for _ in 0..MENDED {
-        match stale::told_against(joined, rule, sessions, &line, stale::KEPT) {
-            Some(more) if more.is_empty() => return true,
-            Some(more) => told.extend(more),
-            None => return false,
+        match stale::told_against(joined, rule, sessions, &line, clocks::KEPT) {
+            Against::Told(more) if more.is_empty() => return Some(Outcome::Holds),
+            Against::Told(more) => told.extend(more),
+            Against::Broken(told) => return Some(Outcome::Violated(vec![told])),
+            Against::TooMuch => return None,
         }
         match line.keeping(joined, sessions, &told) {
-            Some(mended) => line = mended,
-            None => return false,
+            Ok(mended) => line = mended,
+            Err(cycle) => {
+                let steps = cycle.iter().zip(cycle.iter().cycle().skip(1));
+                let steps: HashSet<(u32, u32)> = steps.map(|(to, from)| (*from, *to)).collect();
+                told.retain(|told| steps.contains(&(told.earlier, told.later)));
+                return Some(Outcome::Violated(told));
+            }
         }
     }
-    false
+    None
 }
 
 /// What needs no rule: reads, sessions if they count, and known orders of versions. Each edge

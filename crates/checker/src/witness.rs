@@ -10,7 +10,7 @@ use crate::anomaly::{Certainty, Class, Kind};
 use crate::graph::{Anti, Arc, Components, Graph, Kinds, Plain, Search};
 use crate::joined::{Found, Joined, Read, UNPLACED};
 use crate::predicate::PredicateEdges;
-use crate::registers::INITIAL;
+use crate::registers::{INITIAL, Keep};
 
 /// So many edges are looked at for each of data, sessions and time. Verdicts do not
 /// depend on it; counts are of what was found until then.
@@ -18,8 +18,14 @@ const BUDGET: usize = 30_000_000;
 
 type Cycle = Vec<(u32, Arc)>;
 
-/// Finds the cycles that the history shows.
-pub(crate) fn find(joined: &Joined<'_>, predicates: &PredicateEdges, found: &mut Found) {
+/// Finds the cycles that the history shows; those through sessions and times where some level
+/// that was asked for keeps them.
+pub(crate) fn find(
+    joined: &Joined<'_>,
+    predicates: &PredicateEdges,
+    keep: Keep,
+    found: &mut Found,
+) {
     let data = Kinds::DEPENDENCIES.and(Kinds::ANTI);
     let graph = Graph::of(joined, predicates, data);
     changed_between_reads(joined, found);
@@ -27,12 +33,12 @@ pub(crate) fn find(joined: &Joined<'_>, predicates: &PredicateEdges, found: &mut
     finder.write_cycles();
     finder.dependency_cycles();
     finder.anti_dependency_cycles();
-    if joined.history.has_sessions() {
+    if keep.sessions && joined.history.has_sessions() {
         let kinds = data.and(Kinds::SESSION);
         let graph = Graph::of(joined, predicates, kinds);
         Finder { joined, graph: &graph, found, through: Some(Kind::Session) }.order_cycles(kinds);
     }
-    if joined.history.has_times() {
+    if keep.times && joined.history.has_times() {
         let kinds = data.and(Kinds::TIME);
         let graph = Graph::of(joined, predicates, kinds);
         Finder { joined, graph: &graph, found, through: Some(Kind::Time) }.order_cycles(kinds);

@@ -34,6 +34,9 @@ pub struct CheckArgs {
     /// The level that decides the exit code.
     #[arg(long, value_name = "LEVEL", default_value = "serializable")]
     pub level: Level,
+    /// Decide only that level, and what follows from it: weak levels are quicker alone.
+    #[arg(long)]
+    pub only: bool,
     /// Write the cycles as a graph for Graphviz.
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,

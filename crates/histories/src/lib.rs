@@ -29,6 +29,7 @@ mod lines;
 mod own;
 pub mod picture;
 mod plume;
+mod progress;
 pub mod simulate;
 mod source;
 mod words;
@@ -36,6 +37,7 @@ mod write;
 
 pub use error::ReadError;
 use isolde_checker::History;
+pub use progress::Progress;
 use source::Source;
 use std::path::{Path, PathBuf};
 pub use write::{write_elle_edn, write_elle_json, write_own, write_own_about};
@@ -156,6 +158,15 @@ const BEGINNING: usize = 1 << 16;
 
 /// Reads a file, a folder, or (`-`) stdin. Without a format it is told by the content.
 pub fn read(path: &Path, format: Option<&'static Format>) -> Result<Read, ReadError> {
+    read_watched(path, format, &Progress::default())
+}
+
+/// The same, telling how far it has come.
+pub fn read_watched(
+    path: &Path,
+    format: Option<&'static Format>,
+    progress: &Progress,
+) -> Result<Read, ReadError> {
     let path = if path.is_dir() {
         match inside(path, format)? {
             Inside::History(file) => file,
@@ -170,7 +181,7 @@ pub fn read(path: &Path, format: Option<&'static Format>) -> Result<Read, ReadEr
     } else {
         path.to_path_buf()
     };
-    read_source(Source::open(&path)?, format)
+    read_source(Source::open(&path, progress)?, format)
 }
 
 /// Reads what is in memory.

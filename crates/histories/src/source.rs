@@ -1,6 +1,7 @@
 //! Where the bytes of a history come from: a file or stdin, plain or compressed.
 
 use crate::error::ReadError;
+use crate::progress::{Counted, Progress};
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -20,13 +21,16 @@ pub struct Source {
 
 impl Source {
     /// Opens a file; `-` is stdin.
-    pub fn open(path: &Path) -> Result<Source, ReadError> {
+    pub fn open(path: &Path, progress: &Progress) -> Result<Source, ReadError> {
         if path == Path::new("-") {
             return Source::of("stdin", io::stdin());
         }
         let name = path.display().to_string();
         let file = File::open(path).map_err(|error| ReadError::new(&name, error.to_string()))?;
-        Source::of(&name, file)
+        if let Ok(about) = file.metadata() {
+            progress.expect(about.len());
+        }
+        Source::of(&name, Counted { reader: file, progress: progress.clone() })
     }
 
     /// The bytes of a reader, unpacked where they begin as gzip or zstd does.

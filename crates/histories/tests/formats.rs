@@ -88,6 +88,38 @@ fn nil_is_an_empty_list_where_lists_are_appended_to() {
     assert_eq!(told(&history(both, "elle-edn")), [expected]);
 }
 
+/// Where processes stand one after the other, only the clock tells who came first.
+#[test]
+fn times_of_elle_count_if_all_operations_have_one_that_runs_forwards() {
+    let lines = |times: [&str; 4]| {
+        let [a, b, c, d] = times.map(|time| match time {
+            "" => String::new(),
+            time => format!(" :time {time}"),
+        });
+        format!(
+            "{{:type :invoke :process 0 :value [[:w x 1]]{a}}}\n\
+             {{:type :ok :process 0 :value [[:w x 1]]{b}}}\n\
+             {{:type :invoke :process 1 :value [[:r x nil]]{c}}}\n\
+             {{:type :ok :process 1 :value [[:r x 1]]{d}}}\n"
+        )
+    };
+    let times = |text: String| -> Vec<(u64, u64)> {
+        let history = history(text, "elle-edn");
+        history.transactions().filter_map(|txn| history.times(txn)).collect()
+    };
+    assert_eq!(times(lines(["3000", "4000", "1000", "5000"])), [(3000, 4000), (1000, 5000)]);
+    let places = [(1, 2), (3, 4)];
+    for broken in [
+        ["", "", "", ""],
+        ["3000", "", "1000", "5000"],
+        ["3000", "4000", "5000", "1000"],
+        ["3000", "-4000", "5000", "6000"],
+        ["7", "7", "7", "7"],
+    ] {
+        assert_eq!(times(lines(broken)), places, "{broken:?}");
+    }
+}
+
 #[test]
 fn lines_of_plume_may_be_mixed_and_zero_is_the_initial_value() {
     let text = "r(1,0,0,1)\nw(1,5,0,1)\r\nw(2,0,1,7)\nw(1,6,0,2)\nr(2,0,1,7)\n\nw(3,9,1,-1)\n";

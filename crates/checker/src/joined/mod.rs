@@ -148,6 +148,16 @@ impl<'h> Joined<'h> {
         self.txns.len()
     }
 
+    /// For each node the one before it in its session, or [`INITIAL`].
+    pub(crate) fn before_in_session(&self) -> Vec<u32> {
+        let mut last = vec![INITIAL; self.history.session_count()];
+        let before = self.txns.iter().zip(0..).map(|(txn, node)| {
+            let session = self.history.session_of(*txn).0 as usize;
+            std::mem::replace(&mut last[session], node)
+        });
+        before.collect()
+    }
+
     pub(crate) fn wrote(&self, node: u32, item: u32) -> Option<Write> {
         let writes = self.writes.of(node);
         writes.binary_search_by_key(&item, |write| write.item).ok().map(|at| writes[at])

@@ -66,7 +66,7 @@ fn outcome(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outcom
     if !keep.sessions && (problem.sessions as usize) < problem.session_of.len() {
         let stricter = Keep { sessions: true, ..keep };
         match large::decide(problem, goal, stricter, for_large) {
-            Outcome::Violated(steps) if uses_sessions(&steps) => {}
+            Outcome::Violated(steps) if needs(&steps).sessions => {}
             Outcome::Unknown { .. } => {}
             outcome => return outcome,
         }
@@ -80,13 +80,20 @@ fn outcome(problem: &Problem, goal: Goal, keep: Keep, budget: &Budget) -> Outcom
     }
 }
 
-fn uses_sessions(steps: &[Step]) -> bool {
-    steps.iter().any(|step| match &step.because {
-        _ if step.order == Order::Session => true,
-        Because::Opposite(steps) => uses_sessions(steps),
-        Because::Search => true,
-        Because::Observed | Because::Assumed => false,
-    })
+/// On which orders besides the dependencies a cycle rests: levels that keep no more than these
+/// are violated by it, too.
+pub(crate) fn needs(steps: &[Step]) -> Keep {
+    let mut needs = Keep::default();
+    for step in steps {
+        let inside = match &step.because {
+            Because::Opposite(steps) => self::needs(steps),
+            Because::Search => Keep { sessions: true, times: true },
+            Because::Observed | Because::Assumed => Keep::default(),
+        };
+        needs.sessions |= inside.sessions || step.order == Order::Session;
+        needs.times |= inside.times || step.order == Order::Time;
+    }
+    needs
 }
 
 /// The answer yes, if its order stands.

@@ -3,7 +3,7 @@
 //! readers tell agrees with such a line nearly always, and only what does not need be looked
 //! at.
 
-use super::{Listed, known_orders};
+use super::{Listed, Told, known_orders};
 use crate::joined::Joined;
 use crate::registers::INITIAL;
 
@@ -27,21 +27,22 @@ impl Line {
             return Some(of_history);
         }
         let before = Before::of(joined, sessions, &[]);
-        let line = Line::through(before.sorted(&of_history)?);
+        let line = Line::through(before.sorted(&of_history).ok()?);
         match against > joined.reads.all.len() / FEW {
             true => Some(Line::through(before.by_depth(&line))),
             false => Some(line),
         }
     }
 
-    /// The same that also keeps these edges. None if they close a cycle.
+    /// The same that also keeps what is told. If that closes a cycle, its nodes, from each to
+    /// one right before it.
     pub(super) fn keeping(
         &self,
         joined: &Joined<'_>,
         sessions: bool,
-        edges: &[(u32, u32)],
-    ) -> Option<Line> {
-        Before::of(joined, sessions, edges).sorted(self).map(Line::through)
+        told: &[Told],
+    ) -> Result<Line, Vec<u32>> {
+        Before::of(joined, sessions, told).sorted(self).map(Line::through)
     }
 
     fn through(nodes: Vec<u32>) -> Line {
@@ -77,16 +78,10 @@ struct Before<'a, 'h> {
 }
 
 impl<'a, 'h> Before<'a, 'h> {
-    fn of(joined: &'a Joined<'h>, sessions: bool, edges: &[(u32, u32)]) -> Before<'a, 'h> {
-        let mut in_session = Vec::new();
-        if sessions {
-            let mut last = vec![INITIAL; joined.history.session_count()];
-            in_session.extend(joined.txns.iter().enumerate().map(|(node, txn)| {
-                let session = joined.history.session_of(*txn).0 as usize;
-                std::mem::replace(&mut last[session], node as u32)
-            }));
-        }
-        let mut others: Vec<(u32, u32)> = edges.iter().map(|(from, to)| (*to, *from)).collect();
+    fn of(joined: &'a Joined<'h>, sessions: bool, told: &[Told]) -> Before<'a, 'h> {
+        let in_session = if sessions { joined.before_in_session() } else { Vec::new() };
+        let mut others: Vec<(u32, u32)> =
+            told.iter().map(|told| (told.later, told.earlier)).collect();
         known_orders(joined, |from, to, _| others.push((to, from)));
         Before { joined, in_session, others: Listed::of(joined.nodes(), others) }
     }
@@ -108,9 +103,9 @@ impl<'a, 'h> Before<'a, 'h> {
         all.filter(|before| *before != INITIAL).for_each(&mut visit);
     }
 
-    /// Nodes in the order of the line, each after its predecessors. None if there is a
-    /// cycle.
-    fn sorted(&self, line: &Line) -> Option<Vec<u32>> {
+    /// Nodes in the order of the line, each after its predecessors; or those of a cycle, from
+    /// each to a predecessor.
+    fn sorted(&self, line: &Line) -> Result<Vec<u32>, Vec<u32>> {
         #[derive(Clone, Copy, PartialEq)]
         enum State {
             New,
@@ -134,7 +129,11 @@ impl<'a, 'h> Before<'a, 'h> {
                         }
                         match state[before as usize] {
                             State::Placed => {}
-                            State::Waiting => return None,
+                            State::Waiting => {
+                                let begins = path.iter().position(|(on, _)| *on == before);
+                                let cycle = path[begins.unwrap_or(0)..].iter();
+                                return Err(cycle.map(|(node, _)| *node).collect());
+                            }
                             State::New => {
                                 state[before as usize] = State::Waiting;
                                 path.push((before, 0));
@@ -149,7 +148,7 @@ impl<'a, 'h> Before<'a, 'h> {
                 }
             }
         }
-        Some(sorted)
+        Ok(sorted)
     }
 
     /// Nodes by how much comes before them and how little after. That keeps what the line

@@ -1,9 +1,11 @@
 //! The cycle behind a broken weak level, made only once it is known to be there.
 
-use super::{Told, knowledge, known_edges};
+use super::{Told, known_edges, known_orders};
 use crate::anomaly::{Certainty, Edge, Kind};
+use crate::graph::Components;
 use crate::joined::Joined;
-use crate::registers::INITIAL;
+use crate::registers::{INITIAL, Rows};
+use crate::weak::Listed;
 use crate::witness::dependency;
 use std::collections::VecDeque;
 
@@ -14,57 +16,78 @@ enum Label {
     Told(u32),
 }
 
-/// Edges with their labels, those of a node together.
-struct Labelled {
-    starts: Vec<u32>,
-    edges: Vec<(u32, Label)>,
+/// Which edges lead to each transaction. Reads are taken from where they are: they are most
+/// of the edges, and a way passes few of them.
+struct Leading<'a, 'h> {
+    joined: &'a Joined<'h>,
+    /// The one before in the session, or [`INITIAL`]; empty if sessions do not count.
+    in_session: Vec<u32>,
+    /// All others, by where they lead.
+    others: Rows<(u32, Label)>,
 }
 
-impl Labelled {
-    fn of(nodes: usize, mut edges: Vec<(u32, u32, Label)>) -> Labelled {
-        edges.sort_by_key(|(from, ..)| *from);
+impl<'a, 'h> Leading<'a, 'h> {
+    /// By reads and sessions, and by these edges.
+    fn of(joined: &'a Joined<'h>, sessions: bool, others: &[(u32, u32, Label)]) -> Self {
+        let nodes = joined.nodes();
         let mut starts = vec![0_u32; nodes + 1];
-        for (from, ..) in &edges {
-            starts[*from as usize + 1] += 1;
+        for (_, to, _) in others {
+            starts[*to as usize + 1] += 1;
         }
         for node in 0..nodes {
             starts[node + 1] += starts[node];
         }
-        Labelled { starts, edges: edges.into_iter().map(|(_, to, label)| (to, label)).collect() }
+        let mut next = starts.clone();
+        let mut all = vec![(INITIAL, Label::Told(0)); others.len()];
+        for (from, to, label) in others {
+            all[next[*to as usize] as usize] = (*from, *label);
+            next[*to as usize] += 1;
+        }
+        let in_session = if sessions { joined.before_in_session() } else { Vec::new() };
+        Leading { joined, in_session, others: Rows { starts, all } }
     }
 
-    /// A shortest way, as its edges; empty if there is none.
+    fn each(&self, node: u32, mut visit: impl FnMut(u32, Label)) {
+        for read in self.joined.reads.of(node) {
+            visit(read.writer, Label::Known(Kind::Wr, read.item));
+        }
+        if let Some(before) = self.in_session.get(node as usize) {
+            visit(*before, Label::Known(Kind::Session, 0));
+        }
+        for (from, label) in self.others.of(node) {
+            visit(*from, *label);
+        }
+    }
+
+    /// A shortest way, as its edges; empty if there is none. Looked for from its end.
     fn way(&self, begin: u32, end: u32) -> Vec<(u32, u32, Label)> {
-        let nodes = self.starts.len() - 1;
-        let mut from: Vec<Option<(u32, Label)>> = vec![None; nodes];
-        let mut queue = VecDeque::from([begin]);
+        let mut onwards: Vec<Option<(u32, Label)>> = vec![None; self.joined.nodes()];
+        let mut queue = VecDeque::from([end]);
         while let Some(node) = queue.pop_front() {
-            let range =
-                self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize;
-            for (to, label) in &self.edges[range] {
-                if *to != begin && from[*to as usize].is_none() {
-                    from[*to as usize] = Some((node, *label));
-                    queue.push_back(*to);
+            self.each(node, |from, label| {
+                let passed = |from: u32| from == end || onwards[from as usize].is_some();
+                if from != INITIAL && !passed(from) {
+                    onwards[from as usize] = Some((node, label));
+                    queue.push_back(from);
                 }
-            }
-            if from[end as usize].is_some() {
+            });
+            if onwards[begin as usize].is_some() {
                 break;
             }
         }
-        let (mut way, mut node) = (Vec::new(), end);
-        while let Some((before, label)) = from[node as usize] {
-            way.push((before, node, label));
-            node = before;
+        let (mut way, mut node) = (Vec::new(), begin);
+        while let Some((to, label)) = onwards[node as usize] {
+            way.push((node, to, label));
+            node = to;
         }
-        way.reverse();
         way
     }
 }
 
-/// The edges of a cycle, given all that was told of transactions that are in one, or the one
+/// The edges of a cycle, given what was told of transactions that are in one, or the one
 /// thing that is wrong by itself.
 pub(crate) fn cycle(joined: &Joined<'_>, told: &[Told], sessions: bool) -> Vec<Edge> {
-    let reads = Labelled::of(joined.nodes(), known(joined, sessions, false));
+    let reads = Leading::of(joined, sessions, &[]);
     let because = |told: &Told| -> Vec<Edge> {
         // The reader was bound to know the earlier version, and read another.
         let way = reads.way(told.earlier, told.reader);
@@ -78,39 +101,19 @@ pub(crate) fn cycle(joined: &Joined<'_>, told: &[Told], sessions: bool) -> Vec<E
         edges.push(dependency(joined, (told.reader, told.earlier), Kind::Rw, told.item));
         edges
     };
-    let Some(first) = told.first() else {
+    let first = match told.first() {
+        Some(told) if told.later == INITIAL => return because(told),
+        Some(told) => Some((told.earlier, told.later, Label::Told(0))),
         // Reads, sessions and known orders alone close it.
-        let all = known(joined, sessions, true);
-        let graph = Labelled::of(joined.nodes(), all.clone());
-        return all
-            .iter()
-            .find_map(|(from, to, label)| {
-                let mut way = graph.way(*to, *from);
-                (!way.is_empty()).then(|| {
-                    way.insert(0, (*from, *to, *label));
-                    edges(joined, way, told, &because)
-                })
-            })
-            .unwrap_or_default();
+        None => known_in_a_cycle(joined, sessions),
     };
-    if first.later == INITIAL {
-        return because(first);
-    }
-    let mut all = known(joined, sessions, true);
-    all.extend(
+    let Some(first) = first else { return Vec::new() };
+    let mut others = Vec::new();
+    known_orders(joined, |from, to, item| others.push((from, to, Label::Known(Kind::Ww, item))));
+    others.extend(
         told.iter().zip(0..).map(|(told, number)| (told.earlier, told.later, Label::Told(number))),
     );
-    let mut way = Labelled::of(joined.nodes(), all).way(first.later, first.earlier);
-    way.insert(0, (first.earlier, first.later, Label::Told(0)));
-    edges(joined, way, told, &because)
-}
-
-fn edges(
-    joined: &Joined<'_>,
-    way: Vec<(u32, u32, Label)>,
-    told: &[Told],
-    because: &dyn Fn(&Told) -> Vec<Edge>,
-) -> Vec<Edge> {
+    let way = Leading::of(joined, sessions, &others).way(first.1, first.0);
     let edge = |(from, to, label)| match label {
         Label::Known(kind, item) => dependency(joined, (from, to), kind, item),
         Label::Told(number) => {
@@ -119,16 +122,19 @@ fn edges(
             Edge { certainty, ..dependency(joined, (from, to), Kind::Ww, told.item) }
         }
     };
-    way.into_iter().map(edge).collect()
+    [first].into_iter().chain(way).map(edge).collect()
 }
 
-fn known(joined: &Joined<'_>, sessions: bool, orders: bool) -> Vec<(u32, u32, Label)> {
+/// An edge that is known without being told and lies in a cycle of such edges.
+fn known_in_a_cycle(joined: &Joined<'_>, sessions: bool) -> Option<(u32, u32, Label)> {
     let mut edges = Vec::new();
-    let add = |from, to, kind, item| edges.push((from, to, Label::Known(kind, item)));
-    if orders {
-        known_edges(joined, sessions, add);
-    } else {
-        knowledge(joined, sessions, add);
-    }
-    edges
+    known_edges(joined, sessions, |from, to, _, _| edges.push((from, to)));
+    let components = Components::of(&Listed::of(joined.nodes(), edges));
+    let mut found = None;
+    known_edges(joined, sessions, |from, to, kind, item| {
+        if found.is_none() && components.of[from as usize] == components.of[to as usize] {
+            found = Some((from, to, Label::Known(kind, item)));
+        }
+    });
+    found
 }

@@ -31,6 +31,7 @@ fn every_verdict_is_that_of_the_definition() {
                     assert!(level.keeps_times() && !history.has_times());
                     continue;
                 }
+                Verdict::NotAsked => panic!("{number}: {level} was asked for"),
             }
             both[level as usize][usize::from(expected)] += 1;
         }

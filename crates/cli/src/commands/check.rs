@@ -5,10 +5,16 @@ use super::check_show::{json_of, shown_before, text_of};
 use super::{Context, Outcome};
 use crate::check_args::CheckArgs;
 use crate::exit_code::{ExitCode, Failure};
-use isolde_checker::{History, Level, Report, Verdict, check};
-use isolde_histories::{FORMATS, Format, dot, picture};
+use isolde_checker::{History, Level, Options, Report, Verdict, check_with};
+use isolde_histories::{FORMATS, Format, Progress, Read, ReadError, dot, picture};
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
+
+/// How long a line of progress stays before the next.
+const BETWEEN_LINES: Duration = Duration::from_millis(100);
 
 /// A history with what was concluded from it.
 pub struct Checked {
@@ -25,11 +31,15 @@ pub fn run(context: &Context<'_>, args: &CheckArgs) -> Outcome {
         "auto" => None,
         name => Some(Format::named(name).ok_or_else(|| no_such_format(name))?),
     };
+    let mut options = Options::default();
+    if args.only {
+        options.levels = vec![args.level];
+    }
     let mut worst = ExitCode::Fine;
     let mut pictures = Vec::new();
     for file in &args.files {
         // One file that is bad hides nothing of the others.
-        let checked = match check_file(context, file, format) {
+        let checked = match check_file(context, file, format, &options) {
             Ok(checked) => checked,
             Err(failure) => {
                 context.console.error(&failure.message);
@@ -70,21 +80,49 @@ fn check_file(
     context: &Context<'_>,
     file: &Path,
     format: Option<&'static Format>,
+    options: &Options,
 ) -> Result<Checked, Failure> {
     let name = file.display().to_string();
-    context.console.progress(&format!("reading {name}"));
     let begin = Instant::now();
-    let read = isolde_histories::read(file, format);
+    let read = read_watched(context, file, format);
     let read = read.map_err(|error| Failure::new(ExitCode::BadInput, error.to_string()))?;
     let reading = begin.elapsed();
     let count = read.history.len();
     context.console.progress(&format!("checking {count} transactions of {name}"));
     let begin = Instant::now();
-    let report = check(&read.history);
+    let report = check_with(&read.history, options);
     let checking = begin.elapsed();
     context.console.end_progress();
     let (history, format) = (read.history, read.format.name);
     Ok(Checked { file: name, format, history, report, reading, checking })
+}
+
+/// Reads a file while a line on the terminal says how much of it has been read.
+fn read_watched(
+    context: &Context<'_>,
+    file: &Path,
+    format: Option<&'static Format>,
+) -> Result<Read, ReadError> {
+    if !context.console.shows_progress() {
+        return isolde_histories::read(file, format);
+    }
+    let name = file.display();
+    let progress = Progress::default();
+    let (done, waiting) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            let _done = done;
+            isolde_histories::read_watched(file, format, &progress)
+        });
+        loop {
+            let percent = progress.percent().map_or_else(String::new, |p| format!(", {p}%"));
+            context.console.progress(&format!("reading {name}{percent}"));
+            // Nothing is ever sent: the reader hangs up.
+            if waiting.recv_timeout(BETWEEN_LINES) == Err(RecvTimeoutError::Disconnected) {
+                return reading.join().unwrap_or_else(|panic| resume_unwind(panic));
+            }
+        }
+    })
 }
 
 fn told(checked: &Checked) -> String {
@@ -105,7 +143,7 @@ pub fn code_of(verdict: Verdict) -> ExitCode {
     match verdict {
         Verdict::Holds => ExitCode::Fine,
         Verdict::Violated => ExitCode::Violation,
-        Verdict::Unknown | Verdict::NotApplicable => ExitCode::Undecided,
+        Verdict::Unknown | Verdict::NotApplicable | Verdict::NotAsked => ExitCode::Undecided,
     }
 }
 

@@ -15,6 +15,7 @@ pub fn json_of(checked: &Checked, level: Level) -> Value {
             Verdict::Violated => false.into(),
             Verdict::Unknown => "unknown".into(),
             Verdict::NotApplicable => Value::Null,
+            Verdict::NotAsked => continue,
         };
         levels.insert(level.name().into(), verdict);
     }
@@ -119,6 +120,7 @@ fn painted(console: &Console, verdict: Verdict) -> String {
         Verdict::Violated => (Style::Bad, "is violated"),
         Verdict::Unknown => (Style::Doubt, "is unknown"),
         Verdict::NotApplicable => (Style::Doubt, "cannot be told"),
+        Verdict::NotAsked => (Style::Doubt, "was not asked"),
     };
     console.paint(style, word)
 }
@@ -130,6 +132,7 @@ fn levels_of(checked: &Checked, console: &Console) -> String {
         (Verdict::Violated, Style::Bad),
         (Verdict::Unknown, Style::Doubt),
         (Verdict::NotApplicable, Style::Dim),
+        (Verdict::NotAsked, Style::Dim),
     ];
     let mut rows = Vec::new();
     let mut styles = Vec::new();

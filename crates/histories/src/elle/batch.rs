@@ -41,6 +41,8 @@ pub(super) struct Record {
     pub(super) process: u64,
     /// The index that the file gives it, as a word.
     pub(super) index: u64,
+    /// When it happened, as a word.
+    pub(super) time: u64,
     /// Where its micro-operations begin.
     pub(super) ops: u32,
 }
@@ -211,6 +213,7 @@ impl Batch {
             .ok_or_else(|| format!(":type is invoke, ok, fail or info, not `{}`", kind.write()))?;
         let process = form.get("process").map_or(NIL, |process| self.word(process));
         let index = form.get("index").map_or(NIL, |index| self.word(index));
+        let time = form.get("time").map_or(NIL, |time| self.word(time));
         let begin = self.ops.len();
         match form.get("value") {
             None | Some(Form::Nil) => {}
@@ -224,7 +227,7 @@ impl Batch {
                 }
             }
         }
-        self.records.push(Record { kind, process, index, ops: begin as u32 });
+        self.records.push(Record { kind, process, index, time, ops: begin as u32 });
         Ok(())
     }
 

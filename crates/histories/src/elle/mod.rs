@@ -2,10 +2,11 @@
 //!
 //! An operation is a transaction that is invoked, or one that completed: `ok` has
 //! committed, `fail` has not, of `info` nobody knows. They belong together by
-//! their process. What happened before what is told by their places in the
-//! file, as Jepsen writes it: an index may be missing, and clocks jump.
+//! their process. What happened before what is told by `:time` if all have one that
+//! can be trusted, else by their places in the file, as Jepsen writes it.
 
 mod batch;
+mod clock;
 mod scan;
 
 use crate::blocks::{in_blocks, line_ends};
@@ -13,6 +14,7 @@ use crate::error::ReadError;
 use crate::source::Source;
 use crate::words::{NIL, Resolver, is_text, number};
 use batch::{Batch, Kind, OpKind, Syntax};
+use clock::Clock;
 use isolde_checker::{Builder, History, Item, Session, Status, Value};
 
 /// An operation longer than this is taken for garbage.
@@ -147,8 +149,9 @@ struct Pairing {
     /// What each session has invoked and not heard of; the first is for operations
     /// that have no process.
     open: Vec<Invoked>,
-    /// Counts operations: the only clock there is.
+    /// Counts operations: the places in the file, from one on.
     now: u64,
+    clock: Clock,
     last_index: Option<u64>,
     transactions: usize,
     /// Whether nil is an empty list: if anything was appended anywhere.
@@ -184,6 +187,7 @@ impl Pairing {
             if slot >= self.open.len() {
                 self.open.resize_with(slot + 1, Invoked::default);
             }
+            self.clock.tick(slot, record.time);
             let mut invoked = std::mem::take(&mut self.open[slot]);
             if record.kind == Kind::Invoke {
                 if invoked.active {
@@ -340,6 +344,9 @@ impl Pairing {
             };
             builder.begin(session);
             self.end_unknown(&mut builder, &invoked);
+        }
+        if let Some(times) = self.clock.times() {
+            builder.retime(|place| times[place as usize - 1]);
         }
         builder.finish()
     }

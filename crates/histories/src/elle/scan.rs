@@ -16,7 +16,7 @@ impl<'a, const JSON: bool> Scan<'a, JSON> {
     pub(super) fn operation(text: &'a [u8], at: usize, batch: &mut Batch) -> Option<usize> {
         let mut scan = Scan::<JSON> { text, at };
         let first = batch.ops.len();
-        let (mut kind, mut process, mut index) = (None, NIL, NIL);
+        let (mut kind, mut process, mut index, mut time) = (None, NIL, NIL, NIL);
         let mut more = scan.open(b'{', b'}')?;
         while more {
             let name = scan.name()?;
@@ -29,6 +29,7 @@ impl<'a, const JSON: bool> Scan<'a, JSON> {
                 b"type" => kind = Some(Kind::named(scan.name()?)?),
                 b"process" => process = scan.word(batch)?,
                 b"index" => index = scan.word(batch)?,
+                b"time" => time = scan.word(batch)?,
                 b"f" => (scan.name()? == b"txn").then_some(())?,
                 b"value" if batch.ops.len() == first => scan.transaction(batch)?,
                 b"value" => return None,
@@ -36,7 +37,7 @@ impl<'a, const JSON: bool> Scan<'a, JSON> {
             }
             more = scan.more(b'}')?;
         }
-        batch.records.push(Record { kind: kind?, process, index, ops: first as u32 });
+        batch.records.push(Record { kind: kind?, process, index, time, ops: first as u32 });
         Some(scan.at)
     }
 
