@@ -75,6 +75,7 @@ fn hunt(out: &Path, resume: bool, asks: u64, time: Option<Duration>) -> Summary 
         workers: 1,
         asked: Asked::default(),
         all: false,
+        rounds: None,
         open: &|| Ok(engine()),
         interrupted,
     };

@@ -83,6 +83,7 @@ fn hunt(setting: &Setting, out: &Path, script: Script) -> (Ended, Counter) {
         workers: 1,
         asked: Asked::default(),
         all: false,
+        rounds: None,
         open: &|| Err(EngineError::Refused("there is one worker".into())),
         interrupted: || INTERRUPTED.get(),
     };

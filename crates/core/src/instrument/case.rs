@@ -156,6 +156,12 @@ impl Instrument {
 }
 
 impl ToldCase {
+    /// Of which step of the original a step is a part, and what its answer tells.
+    pub fn step(&self, step: usize) -> (Option<usize>, &Probe) {
+        let (original, probe) = &self.steps[step];
+        (*original, probe)
+    }
+
     /// What a run of the case told.
     pub fn tell(&self, instrument: &Instrument, history: &History) -> CaseTold {
         let heard = self.heard(instrument, history);

@@ -276,6 +276,13 @@ impl Instrument {
             let below = told.take().map(|below| (SetOperator::UnionAll, below));
             told = Some(Box::new(Select { items, set_operation: below, ..side }));
         }
+        // Two columns of a derived table may not have the same name.
+        let mut whole = whole;
+        for (number, item) in whole.items.iter_mut().enumerate() {
+            if let SelectItem::Expression { alias, .. } = item {
+                *alias = Some(format!("isolde_own_{number}"));
+            }
+        }
         let mut items = vec![SelectItem::AllOf("isolde_rows".into())];
         items.extend((0..count).map(|_| null()));
         let alias = Some("isolde_rows".into());
