@@ -56,14 +56,22 @@ pub enum WorkloadName {
     ListAppend,
     /// Registers that are set to unique values.
     RwRegister,
+    /// Generated SQL on tables that tell versions, as `hunt --oracle isolation` runs it.
+    Relational,
 }
 
 impl WorkloadName {
-    pub fn workload(self) -> Workload {
+    /// What is run; none for generated SQL.
+    pub fn workload(self) -> Option<Workload> {
         match self {
-            WorkloadName::ListAppend => Workload::ListAppend,
-            WorkloadName::RwRegister => Workload::RwRegister,
+            WorkloadName::ListAppend => Some(Workload::ListAppend),
+            WorkloadName::RwRegister => Some(Workload::RwRegister),
+            WorkloadName::Relational => None,
         }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.workload().map_or("relational", Workload::name)
     }
 }
 

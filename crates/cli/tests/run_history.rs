@@ -46,6 +46,32 @@ fn what_is_recorded_on_sqlite_is_serializable_in_every_format() {
 }
 
 #[test]
+fn generated_sql_is_recorded_for_every_checker() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["h.jsonl", "h.edn", "h.json"] {
+        let file = folder.path().join(name);
+        let file = file.to_str().unwrap();
+        let ran = isolde(&[
+            "run-history",
+            "sqlite+wal",
+            "--workload",
+            "relational",
+            "--transactions",
+            "150",
+            "--seed",
+            "4",
+            "--out",
+            file,
+        ]);
+        assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+        let checked = isolde(&["check", "--json", file]);
+        assert_eq!(checked.status.code(), Some(0), "{name}: {}", text(&checked.stdout));
+        let report: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+        assert_eq!(report["levels"]["serializable"], true, "{name}");
+    }
+}
+
+#[test]
 fn a_file_of_our_own_says_where_it_comes_from() {
     let ran = isolde(&["run-history", "--transactions", "5", "--seed", "9", "--out", "-"]);
     let stdout = text(&ran.stdout);

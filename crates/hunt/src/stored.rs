@@ -19,6 +19,8 @@ pub struct Stored {
     /// The case as it was generated.
     pub original: Option<String>,
     pub server_log: Option<String>,
+    /// A cycle of dependencies, drawn.
+    pub cycle: Option<String>,
 }
 
 /// Ids are names of folders. One with a path in it would lead elsewhere.
@@ -52,6 +54,7 @@ pub fn stored(dir: &Path, id: &str) -> Result<Stored, HuntError> {
         script: read(&folder, "script.sql").ok().flatten(),
         original: read(&folder, "original.case").ok().flatten(),
         server_log: read(&folder, "server.log").ok().flatten(),
+        cycle: read(&folder, "cycle.svg").ok().flatten(),
     })
 }
 

@@ -6,15 +6,18 @@ use crate::exit_code::{ExitCode, Failure};
 use crate::run_history_args::{RunHistoryArgs, Written};
 use isolde_checker::{History, Status};
 use isolde_core::Level;
+use isolde_core::generate::{Generator, Options};
 use isolde_core::history::TargetInfo;
 use isolde_engines::free_run::{FreeRun, OnAbort, Stop};
+use isolde_engines::runner::Runner;
 use isolde_histories::{write_elle_edn, write_elle_json, write_own_about};
+use isolde_hunt::isolation;
 use isolde_hunt::workload::{Recorded, Recording, Shape};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
     let usage = |why: String| Failure::new(ExitCode::Usage, why);
@@ -35,20 +38,25 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
     }
     let level = level.unwrap_or(profile.default_level);
     let seed = args.seed.unwrap_or_else(new_seed);
-    let shape = Shape {
-        workload: args.workload.workload(),
-        keys: args.keys as usize,
-        writes_per_key: args.writes_per_key as usize,
-        operations: args.operations as usize,
-        ..Shape::default()
-    };
     let default = args.time.is_none().then_some(5000);
     let stop = Stop { transactions: args.transactions.or(default), time: args.time };
-    let sessions = usize::from(args.sessions);
-    let free = FreeRun { sessions, level: Some(level), on_abort: OnAbort::GiveUp, stop };
-    context.console.progress(&format!("{} on {target} at {level}", shape.workload));
+    context.console.progress(&format!("{} on {target} at {level}", args.workload.name()));
     let began = Instant::now();
-    let Recorded { history, trace } = Recording { shape, free, seed }.run(&mut runner)?;
+    let Recorded { history, trace } = match args.workload.workload() {
+        Some(workload) => {
+            let shape = Shape {
+                workload,
+                keys: args.keys as usize,
+                writes_per_key: args.writes_per_key as usize,
+                operations: args.operations as usize,
+                ..Shape::default()
+            };
+            let sessions = usize::from(args.sessions);
+            let free = FreeRun { sessions, level: Some(level), on_abort: OnAbort::GiveUp, stop };
+            Recording { shape, free, seed }.run(&mut runner)?
+        }
+        None => relational(&mut runner, level, seed, stop, args)?,
+    };
     let took = began.elapsed();
     context.console.end_progress();
     let about = about(&trace.on, level, seed, args);
@@ -82,6 +90,32 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
     }
 }
 
+/// One round of generated SQL.
+fn relational(
+    runner: &mut Runner,
+    level: Level,
+    seed: u64,
+    stop: Stop,
+    args: &RunHistoryArgs,
+) -> Result<Recorded, Failure> {
+    let generator =
+        Generator::new(runner.engine.info().dialect(), seed, Options::new(vec![level], level));
+    let shape = isolation::Shape {
+        sessions: usize::from(args.sessions),
+        keys: args.keys as usize,
+        transactions: stop.transactions.unwrap_or(u64::MAX),
+        time: stop.time.unwrap_or(Duration::MAX),
+        all_predicates: true,
+    };
+    match isolation::play(runner, &generator, 0, &shape)? {
+        Ok(played) => Ok(Recorded { history: played.account.history, trace: played.trace }),
+        Err(death) => {
+            let why = format!("the server fell: {}", death.why);
+            Err(Failure::new(ExitCode::Unreachable, why))
+        }
+    }
+}
+
 fn open(path: &Path) -> Result<Box<dyn Write>, Failure> {
     if path == Path::new("-") {
         return Ok(Box::new(std::io::stdout().lock()));
@@ -105,7 +139,7 @@ fn about(on: &TargetInfo, level: Level, seed: u64, args: &RunHistoryArgs) -> Val
         "isolde": env!("CARGO_PKG_VERSION"),
         "target": on,
         "level": level,
-        "workload": args.workload.workload().name(),
+        "workload": args.workload.name(),
         "seed": seed,
         "sessions": args.sessions,
         "keys": args.keys,

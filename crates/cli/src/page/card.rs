@@ -1,6 +1,6 @@
 //! A finding: what it says, its timeline, what differs, its script.
 
-use super::html::{code, cut, details, download, is_exact, plural, table, text, visible};
+use super::html::{code, cut, details, download, is_exact, picture, plural, table, text, visible};
 use super::{compare, prose, setup, timeline, why};
 use crate::shell::shell_word;
 use isolde_core::history::FinalRows;
@@ -18,6 +18,7 @@ const LONGEST_SCRIPT: usize = 12_000;
 /// A larger file is not put into the page to be saved from it.
 const LARGEST_DOWNLOAD: usize = 200_000;
 const LONGEST_LOG: usize = 4_000;
+const LARGEST_PICTURE: usize = 300_000;
 /// Statements of a serial run and final queries that are shown.
 const MOST_STATEMENTS: usize = 80;
 
@@ -61,6 +62,10 @@ pub fn body(dir: &Path, finding: &Finding) -> Markup {
 fn with_runs(finding: &Finding, stored: &Stored) -> Markup {
     let original = stored.original.as_ref().filter(|o| !same_steps(o, &finding.case));
     html! {
+        @if let Some(cycle) = stored.cycle.as_ref().filter(|svg| svg.len() <= LARGEST_PICTURE) {
+            h4 { "The cycle" }
+            div.scroll tabindex="0" { (picture(cycle, "the cycle of dependencies")) }
+        }
         @match &stored.concurrent {
             Ok(history) => {
                 @let drawn = html! {

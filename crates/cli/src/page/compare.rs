@@ -26,6 +26,10 @@ pub fn differences(all: &[Difference]) -> Markup {
                 Difference::Read { label, sql, concurrent, serial } => {
                     (rows(&statement(label, sql), &[], concurrent, serial))
                 }
+                Difference::Anomaly { class, meaning, cycle } => {
+                    p { b { (text(class)) } ", " (text(meaning)) ":" }
+                    ol { @for edge in cycle { li { (text(edge)) } } }
+                }
                 _ => {}
             }
         }

@@ -76,14 +76,23 @@ pub fn link(address: &str, shown: &str) -> Markup {
 /// A link that saves a text which the page cannot show as it is. All but
 /// letters and digits is coded, as an address wants it.
 pub fn download(text: &str, file: &str) -> Markup {
-    let mut address = String::from("data:text/plain;charset=utf-8,");
+    html! { a download=(file) href=(address("text/plain;charset=utf-8", text)) { (file) } }
+}
+
+/// A picture in the page itself. As an image it runs nothing, wherever it comes from.
+pub fn picture(svg: &str, about: &str) -> Markup {
+    html! { img.cycle alt=(about) src=(address("image/svg+xml", svg)); }
+}
+
+fn address(kind: &str, text: &str) -> String {
+    let mut address = format!("data:{kind},");
     for byte in text.bytes() {
         match byte {
             b if b.is_ascii_alphanumeric() => address.push(char::from(b)),
             b => address.push_str(&format!("%{b:02X}")),
         }
     }
-    html! { a download=(file) href=(address) { (file) } }
+    address
 }
 
 /// What opens at a click or a key, without any script.

@@ -50,7 +50,7 @@ fn page(dir: &Path, report: &Report) -> Markup {
     let title = format!("{} {}: Isolde's report", id.target, id.server_version);
     let policy = format!(
         "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; \
-         script-src 'sha256-{}'",
+         img-src data:; script-src 'sha256-{}'",
         SCRIPT_HASH.trim()
     );
     html! {

@@ -257,6 +257,8 @@ impl Ledger {
     fn whole(&mut self, version: &Version) {
         let entry = &version.entry;
         self.note(entry);
+        // What it was made of may be gone without anybody else having seen it.
+        version.origin.iter().for_each(|origin| self.note(origin));
         if let Some(creator) = entry.inserted_by()
             && !version.origin.is_empty()
         {

@@ -24,8 +24,18 @@ pub fn is_ruled_out(class: Class, allows: &[Known]) -> bool {
         }
         Class::WriteSkew | Class::G2Item => Known::G2Item,
         Class::G2 => Known::G2,
+        // Built on what was rolled back: as bad as reading it, and then some.
+        Class::DirtyUpdate => Known::G1a,
+        // Where writes see more than the snapshot, so that updates are lost, a row whose key
+        // another has changed is there twice: as the snapshot has it, and as this one wrote it.
+        Class::Internal => Known::P4,
+        // No level of any engine shows what nobody wrote, or a row's versions in two orders.
+        Class::FutureRead
+        | Class::ThinAirRead
+        | Class::DuplicateVersions
+        | Class::IncompatibleOrders => return true,
         // Nobody documents these by name: a level that lets nothing through rules them out.
-        _ => return allows.is_empty(),
+        Class::GSIa | Class::GSIb | Class::GNonadjacent => return allows.is_empty(),
     };
     !allows.contains(&known)
 }
