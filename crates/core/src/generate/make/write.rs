@@ -36,8 +36,8 @@ impl<'a> Maker<'a> {
 
     fn value_to_insert(&mut self, table: &Table, column: &Column) -> Expr {
         let key = table.is_in_a_key(&column.name);
-        let fresh = !self.options.for_rounds && self.random.chance(45);
-        if key && column.of_type.class() == Class::Integer && fresh {
+        let may_be_fresh = key && column.of_type.class() == Class::Integer;
+        if may_be_fresh && !self.options.for_rounds && self.random.chance(45) {
             return Expr::int(self.random.between(10, 14) as i64);
         }
         let computed = column.of_type == Type::Int && self.has(Feature::ScalarSubquery);
