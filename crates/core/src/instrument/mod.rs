@@ -29,6 +29,7 @@ mod predicate;
 mod read;
 mod tables;
 mod write;
+mod writer;
 
 pub use case::{CaseTold, ToldCase};
 pub use contents::Evaluation;
