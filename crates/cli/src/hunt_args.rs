@@ -55,10 +55,10 @@ pub struct HuntArgs {
     /// Writes and reads as prepared statements where the engine has them.
     #[arg(long)]
     pub prepared: bool,
-    /// Sessions of a round of --oracle isolation, from 2 to 32. Without it 8.
+    /// Sessions of a round of --oracle isolation, from 2 to 32. Without it 12.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=32))]
     pub sessions: Option<u8>,
-    /// Keys go from 1 to N in a round of --oracle isolation: few make hot rows. Without it 8.
+    /// Keys go from 1 to N in a round of --oracle isolation: few make hot rows. Without it 6.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=10000))]
     pub keys: Option<u16>,
     /// Transactions of a round of --oracle isolation. Without it 400.

@@ -45,8 +45,8 @@ impl Rounds {
         let value =
             |given: Option<u64>, name, default| given.or_else(|| known(name)).unwrap_or(default);
         Rounds {
-            sessions: value(args.sessions.map(u64::from), SESSIONS, 8),
-            keys: value(args.keys.map(u64::from), KEYS, 8),
+            sessions: value(args.sessions.map(u64::from), SESSIONS, 12),
+            keys: value(args.keys.map(u64::from), KEYS, 6),
             transactions: value(args.round.map(u64::from), TRANSACTIONS, 400),
         }
     }
