@@ -20,7 +20,7 @@ pub fn find(
         let text = "the engine died, hangs, or reported that it is broken inside";
         return Ok(Cause::new(Label::Bug, vec![text.into()]));
     }
-    if checked.violations.iter().all(|v| v.oracle == Oracle::Isolation) {
+    if checked.violated() && checked.violations.iter().all(|v| v.oracle == Oracle::Isolation) {
         return Ok(ruled_out(&checked.violations));
     }
     let Some(reading) = fixture.reading.as_deref() else {
