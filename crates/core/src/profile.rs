@@ -31,6 +31,76 @@ pub struct Profile {
     /// so that reads can be compared with those of a serial run.
     #[serde(default)]
     pub commit_ordered: Vec<Level>,
+    /// How transactions are kept apart.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// What a plain read sees, at the levels where their names do not tell.
+    #[serde(default)]
+    pub sees: Vec<(Level, Sees)>,
+}
+
+/// How an engine keeps transactions apart, for who infers the order of what they did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Protocol {
+    /// Versions for readers, locks to the end of the transaction for writers.
+    #[default]
+    #[serde(rename = "mvcc-2pl")]
+    Mvcc2pl,
+    /// Nobody waits; a COMMIT fails when somebody else has changed what was accessed.
+    #[serde(rename = "occ")]
+    Occ,
+    /// Each transaction has a timestamp, and conflicts go in that order.
+    #[serde(rename = "to")]
+    TimestampOrdering,
+}
+
+impl Protocol {
+    pub const ALL: [Protocol; 3] = [Protocol::Mvcc2pl, Protocol::Occ, Protocol::TimestampOrdering];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Mvcc2pl => "mvcc-2pl",
+            Protocol::Occ => "occ",
+            Protocol::TimestampOrdering => "to",
+        }
+    }
+}
+
+/// What a plain read sees of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sees {
+    /// What is there, committed or not.
+    Latest,
+    /// What was committed when its statement began.
+    Committed,
+    /// What was committed at the first statement of its transaction, and so do writes.
+    Snapshot,
+    /// What was committed at the first plain read of its transaction. Writes and locking
+    /// reads see what is current.
+    SnapshotOfFirstRead,
+    /// What was committed at BEGIN. Writes and locking reads see what is current.
+    SnapshotOfBegin,
+    /// What is committed, and a shared lock keeps it so to the end of the transaction.
+    Locked,
+}
+
+impl Sees {
+    /// What the name of a level promises, where the engine says nothing else.
+    pub fn by_name(level: Level) -> Sees {
+        match level {
+            Level::ReadUncommitted => Sees::Latest,
+            Level::ReadCommitted => Sees::Committed,
+            Level::RepeatableRead | Level::Snapshot | Level::Serializable => Sees::Snapshot,
+        }
+    }
+}
+
+/// The protocol of a run, with what its reads see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    pub protocol: Protocol,
+    pub sees: Sees,
 }
 
 fn plain_begin() -> String {
@@ -95,6 +165,13 @@ impl Profile {
 
     pub fn promise(&self, level: Level) -> Option<&Promise> {
         self.levels.iter().find(|p| p.level == level)
+    }
+
+    /// How transactions of a level are kept apart.
+    pub fn control(&self, level: Level) -> Control {
+        let told = self.sees.iter().find(|(of, _)| *of == level);
+        let sees = told.map_or_else(|| Sees::by_name(level), |(_, sees)| *sees);
+        Control { protocol: self.protocol, sees }
     }
 
     /// The class and effect of an error, by its code first and then by the

@@ -95,9 +95,11 @@ impl Walk<'_> {
         let sql = self.tables.select_with_sources(select, views);
         let found = self.evaluate(sql, Some(step)).await?;
         let mut rows: Vec<Row> = Vec::new();
-        // Whatever others scanned may be locked, not only what they found.
+        // Whatever others scanned may be locked, not only what they found; and whoever held
+        // something while it waited may have ended since.
+        let waited = !self.serial && self.subject.history.outcome(step).waited;
         let unclear = !self.buffers(tx) && self.may_be_taken(&sources, tx)
-            || is_current && self.others_open(tx);
+            || is_current && (self.others_open(tx) || waited);
         if unclear && locking.patience == LockPatience::NoWait {
             trouble.may(ErrorClass::LockTimeout, rules.held_row);
         }

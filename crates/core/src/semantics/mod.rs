@@ -65,6 +65,7 @@ use account::Steps;
 pub use account::{Account, CitedRule, Serially, StepAccount, StepVerdict, Whole, account};
 use choice::Choices;
 use memory::Memory;
+pub(crate) use reading::begin_form;
 pub use reading::{Operation, Reading};
 use rules::{Conduct, Rule};
 pub use serial::{SerialOrder, serial_order};

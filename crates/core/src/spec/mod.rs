@@ -8,10 +8,12 @@ mod format;
 mod interleave;
 mod lexer;
 mod parse;
+mod table;
 
 pub use format::format;
 pub use interleave::Interleavings;
 pub use parse::parse;
+pub use table::print_table;
 
 use crate::case::Line;
 

@@ -22,6 +22,7 @@ pub mod split;
 pub mod statement;
 pub mod transaction;
 pub mod value;
+pub mod view;
 pub mod words;
 pub mod write;
 
@@ -29,7 +30,7 @@ pub use dialect::{Dialect, Family};
 pub use expression::{Aggregate, Binary, Expr, Function, Unary, WindowFunction};
 pub use feature::{Feature, Features};
 pub use schema::{
-    Column, ForeignKey, Generated, Index, IndexPart, Numbered, OnDelete, Schema, Table,
+    Column, ForeignKey, Generated, Index, IndexPart, Numbered, OnDelete, Schema, Table, View,
 };
 pub use select::{
     Cte, Join, JoinKind, LockPatience, LockStrength, Locking, Order, OrderKey, Select, SelectItem,

@@ -119,8 +119,8 @@ impl Renderer<'_> {
                 }
                 None => self.table(name, alias.as_deref()),
             },
-            Source::Derived { select, alias: None } => format!("({})", self.select(select)),
-            Source::Derived { select, alias: Some(alias) } => {
+            Source::Derived { select, alias: None, .. } => format!("({})", self.select(select)),
+            Source::Derived { select, alias: Some(alias), .. } => {
                 format!("({}) as {}", self.select(select), self.name(alias))
             }
         }

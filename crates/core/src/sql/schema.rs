@@ -1,11 +1,20 @@
 //! Tables, keys, constraints and indexes.
 
 use super::expression::Expr;
+use super::select::Select;
 use super::value::{Literal, Type};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
     pub tables: Vec<Table>,
+    pub views: Vec<View>,
+}
+
+/// A query under a name. Its columns have names, and no `*` is left in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    pub name: String,
+    pub select: Select,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -45,13 +45,12 @@ pub struct Cte {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A table or CTE, under another name where it occurs twice.
-    Table {
-        name: String,
-        alias: Option<String>,
-    },
+    Table { name: String, alias: Option<String> },
     Derived {
         select: Box<Select>,
         alias: Option<String>,
+        /// The view whose query it is, if it was written as one.
+        view: Option<String>,
     },
 }
 
@@ -135,6 +134,17 @@ impl SelectItem {
     }
 }
 
+impl SelectItem {
+    /// The name of the column; none where the engine makes one up.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            SelectItem::Expression { alias: Some(alias), .. } => Some(alias),
+            SelectItem::Expression { of: Expr::Column { name, .. }, alias: None } => Some(name),
+            SelectItem::Expression { .. } | SelectItem::All | SelectItem::AllOf(_) => None,
+        }
+    }
+}
+
 impl From<Expr> for SelectItem {
     fn from(of: Expr) -> SelectItem {
         SelectItem::Expression { of, alias: None }
@@ -197,6 +207,25 @@ impl Select {
             .chain(self.order.keys().iter().map(|key| &key.of))
             .chain(&self.limit)
             .chain(&self.offset)
+    }
+
+    pub fn own_expressions_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let items = self.items.iter_mut().filter_map(|item| match item {
+            SelectItem::Expression { of, .. } => Some(of),
+            SelectItem::All | SelectItem::AllOf(_) => None,
+        });
+        let keys = match &mut self.order {
+            Order::None | Order::AllItems { .. } => &mut [][..],
+            Order::By(keys) => keys,
+        };
+        items
+            .chain(self.joins.iter_mut().filter_map(|j| j.on.as_mut()))
+            .chain(&mut self.group_by)
+            .chain(&mut self.filter)
+            .chain(&mut self.having)
+            .chain(keys.iter_mut().map(|key| &mut key.of))
+            .chain(&mut self.limit)
+            .chain(&mut self.offset)
     }
 
     /// Queries in it that are not part of an expression: CTEs, derived

@@ -165,6 +165,11 @@ impl Stmt {
         }
     }
 
+    /// Whether it reads or writes rows.
+    pub fn is_data(&self) -> bool {
+        matches!(self, Stmt::Select(_) | Stmt::Insert(_) | Stmt::Update(_) | Stmt::Delete(_))
+    }
+
     pub fn is_ddl(&self) -> bool {
         match self {
             Stmt::CreateIndex { .. }

@@ -114,7 +114,7 @@ pub fn first_word(sql: &str) -> &str {
 }
 
 /// Words outside quotes and comments.
-fn tokens(sql: &str) -> impl Iterator<Item = &str> {
+pub fn tokens(sql: &str) -> impl Iterator<Item = &str> {
     let mut rest = sql;
     std::iter::from_fn(move || {
         loop {

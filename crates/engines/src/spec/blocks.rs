@@ -3,8 +3,8 @@
 
 use super::link::Answer;
 use super::schedule::{ASK_EVERY, Run, Stop};
-use super::table::print_table;
 use isolde_core::spec::Block;
+use isolde_core::spec::print_table;
 use std::time::Instant;
 
 impl Run<'_> {

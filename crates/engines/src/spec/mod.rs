@@ -19,11 +19,9 @@ mod pg_message;
 mod plain_link;
 mod report;
 mod schedule;
-mod table;
 
 pub use link::{Answer, Failed, Links, Notification};
 pub use pg_link::{PgLinks, session_settings};
-pub use table::print_table;
 
 use crate::engine::{Engine, EngineError};
 use isolde_core::spec::Spec;

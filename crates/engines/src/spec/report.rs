@@ -4,8 +4,8 @@
 use super::Rejected;
 use super::link::{Answer, Failed};
 use super::schedule::Run;
-use super::table::print_table;
 use isolde_core::spec::PermutationStep;
+use isolde_core::spec::print_table;
 
 impl Run<'_> {
     pub(super) fn say_waiting(&mut self, step: &PermutationStep) {

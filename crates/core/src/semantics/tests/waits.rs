@@ -50,6 +50,17 @@ fn a_dirty_read_may_have_seen_what_a_failed_statement_took_back() {
     assert_eq!(breaks(&run(0), Some("s3.2")), "I3");
 }
 
+/// The scan may meet the row before the statement changes it, and the index after.
+#[test]
+fn a_table_that_is_read_twice_beside_a_waiting_statement_is_not_modelled() {
+    let sql = "select x.v + y.v from t as x join t as y on x.id = y.id where x.id = 1";
+    let twice = |seen| goes_on(looks_beside(sql, seen));
+    is_inside(&twice(20));
+    is_inside(&twice(22));
+    let mixed = twice(21).predicted();
+    assert!(matches!(mixed, Prediction::NotModelled { .. }), "{mixed:?}");
+}
+
 /// s1 has deleted a row of another table, which has nothing to do with what
 /// it looks at beside s2.
 #[test]

@@ -75,6 +75,7 @@ impl Reader {
                 Some(Source::Derived {
                     select: Box::new(self.query(*subquery, depth)?),
                     alias: optional(alias, |alias| self.alias(alias))?,
+                    view: None,
                 })
             }
             _ => None,

@@ -71,16 +71,14 @@ impl Reader {
     pub(super) fn column(self, ident: &Ident) -> Option<String> {
         let Ident { value, quote_style, span: _ } = ident;
         match (quote_style, self.family) {
+            (None, Family::Other) if is_bare(value) => plain(&value.to_ascii_lowercase()),
             (None, _) => is_bare(value).then(|| value.to_ascii_lowercase()),
             (Some('\''), _) => None,
             (Some(_), Family::Postgres) => Some(value.clone()),
             (Some(_), Family::Sqlite | Family::Mysql | Family::Duckdb) => {
                 Some(value.to_ascii_lowercase())
             }
-            // Whether it would be folded is not known.
-            (Some(_), Family::Other) => {
-                crate::sql::render::is_plain_name(value).then(|| value.clone())
-            }
+            (Some(_), Family::Other) => plain(value),
         }
     }
 
@@ -126,6 +124,12 @@ pub(super) fn single(name: &ObjectName) -> Option<&Ident> {
 pub(super) fn of_function(name: &ObjectName) -> Option<String> {
     let Ident { value, quote_style: None, span: _ } = single(name)? else { return None };
     is_word(value).then(|| value.to_ascii_lowercase())
+}
+
+/// How an unknown engine folds any other name is not known, and so neither is
+/// how to write it down.
+fn plain(name: &str) -> Option<String> {
+    crate::sql::render::is_plain_name(name).then(|| name.to_string())
 }
 
 /// A word that is a name without quotes.

@@ -1,12 +1,12 @@
 //! The tables that a setup makes.
 
 use super::table::Made;
-use super::{Reader, parse};
+use super::{DEEPEST, Reader, parse};
 use crate::sql::dialect::Family;
 use crate::sql::render_schema::PARTS;
-use crate::sql::schema::Schema;
+use crate::sql::schema::{Schema, View};
 use crate::sql::words::{self, Kind};
-use sqlparser::ast::{AlterTable, ObjectType, Statement};
+use sqlparser::ast::{AlterTable, CreateTableOptions, CreateView, ObjectType, Statement};
 
 /// What is known of the tables after some statements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct SchemaRead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unread {
     /// The table that is missing because of it. None when it may be about
-    /// anything: a trigger, a view, a call.
+    /// anything: a trigger, a call.
     pub table: Option<String>,
     pub reason: String,
 }
@@ -119,6 +119,13 @@ impl SchemaRead {
                     }
                 }
             }
+            Some(Statement::CreateView(create)) => self.create_view(create, reader),
+            Some(Statement::Drop { object_type: ObjectType::View, names, .. }) => {
+                for name in names.iter().filter_map(|name| reader.table_name(name)) {
+                    self.schema.views.retain(|view| view.name != name);
+                    self.unread.retain(|unread| unread.table.as_ref() != Some(&name));
+                }
+            }
             Some(Statement::AlterTable(AlterTable { name, .. })) => {
                 let table = reader.table_name(&name);
                 self.opaque(table, "it is altered");
@@ -130,6 +137,48 @@ impl SchemaRead {
                 self.opaque(None, format!("{} is not read", first.join(" ")));
             }
         }
+    }
+
+    fn create_view(&mut self, create: CreateView, reader: Reader) {
+        let Some(name) = reader.table_name(&create.name) else {
+            return self.opaque(None, "which view is made is not known");
+        };
+        self.schema.views.retain(|view| view.name != name);
+        match self.view(create, reader) {
+            Some(view) => self.schema.views.push(view),
+            None => self.opaque(Some(name), "it is a view that is not read"),
+        }
+    }
+
+    fn view(&self, create: CreateView, reader: Reader) -> Option<View> {
+        let name = reader.table_name(&create.name)?;
+        // Nothing more is said of it: how it is evaluated, who may write to it.
+        let CreateView {
+            or_alter: false,
+            or_replace: _,
+            materialized: false,
+            secure: false,
+            name: _,
+            name_before_not_exists: _,
+            columns,
+            query,
+            options: CreateTableOptions::None,
+            cluster_by: _,
+            comment: None,
+            with_no_schema_binding: false,
+            if_not_exists: false,
+            temporary: false,
+            copy_grants: false,
+            to: None,
+            params: None,
+        } = create
+        else {
+            return None;
+        };
+        let columns: Vec<String> =
+            columns.iter().map(|c| reader.column(&c.name)).collect::<Option<_>>()?;
+        let select = reader.query(*query, DEEPEST)?;
+        self.schema.view_of(name, &columns, select)
     }
 
     /// A foreign key that names no column means the key of its parent.

@@ -112,3 +112,46 @@ fn what_is_said_of_a_table_beyond_what_there_is_room_for_hides_it() {
     assert_eq!(found.unread.len(), 1);
     assert_eq!(found.unread[0].table, None);
 }
+
+#[test]
+fn a_view_is_read_with_the_names_of_its_columns() {
+    let table = "create table t (a int primary key, b int)";
+    let columns = |view: &str| -> Option<Vec<String>> {
+        let read = schema([table, view], Family::Postgres);
+        let view = read.schema.view("v")?;
+        view.select.items.iter().map(|item| item.name().map(str::to_string)).collect()
+    };
+    assert_eq!(columns("create view v as select * from t"), Some(vec!["a".into(), "b".into()]));
+    let named = columns("create or replace view v (x) as select count(*) from t");
+    assert_eq!(named, Some(vec!["x".into()]));
+    for other in [
+        "create view v as select count(*) from t",
+        "create view v (x, y) as select a from t",
+        "create materialized view v as select a from t",
+        "create view v as select * from nowhere",
+    ] {
+        assert_eq!(columns(other), None, "{other}");
+        let read = schema([table, other], Family::Postgres);
+        assert_eq!(read.unread[0].table.as_deref(), Some("v"), "{other}");
+        assert!(read.schema.table("t").is_some(), "what it stands on is known");
+    }
+}
+
+#[test]
+fn the_query_of_a_view_stands_where_its_name_did() {
+    let sql = ["create table t (a int, b int)", "create view v as select a from t where b > 1"];
+    let schema = schema(sql, Family::Sqlite).schema;
+    let without = |sql: &str| {
+        let statement = crate::sql::read::statement(sql, Family::Sqlite).expect("it is read");
+        let dialect = crate::sql::Dialect::for_engine("sqlite", "3.50");
+        schema.without_views(&statement).render(&dialect)
+    };
+    assert_eq!(
+        without("select x.a from v as x where exists (select 1 from v where v.a > x.a)"),
+        "select x.a from (select t.a from t where b > 1) as x where exists (select 1 from \
+         (select t.a from t where b > 1) as v where v.a > x.a)"
+            .replace("t.a", "a")
+    );
+    let hidden = "with v as (select 1 as a) select a from v";
+    assert!(!without(hidden).contains("b > 1"), "a CTE comes before a view of its name");
+}

@@ -134,7 +134,10 @@ fn a_clause_without_room_makes_a_query_opaque() {
         ],
     );
     opaque(SQLITE, &["select \"a\" from t", "select 0x10", "select a from t where a match 'x'"]);
-    opaque(ANY, &["select a || b from t", "select 'a\\b'", "select \"A\" from t"]);
+    opaque(
+        ANY,
+        &["select a || b from t", "select 'a\\b'", "select \"A\" from t", "select é from t"],
+    );
 }
 
 #[test]
