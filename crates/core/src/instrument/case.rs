@@ -3,7 +3,7 @@
 
 use super::history::{StatementTold, TransactionTold};
 use super::tables::{origin_column, past_column, row_column, writes_column};
-use super::{Heard, Instrument, LeftAlone, Probe, Sent, Version, plain};
+use super::{Entry, Heard, Instrument, LeftAlone, Present, Probe, Sent, Version, plain};
 use crate::Case;
 use crate::case::{Line, Origin, Parsed, Statement, Step};
 use crate::history::{History, What};
@@ -12,22 +12,24 @@ use crate::semantics::Operation;
 use crate::sql::dialect::Family;
 use crate::sql::render::Renderer;
 use crate::sql::{Kind, Stmt};
+use std::collections::BTreeMap;
 
 /// The session that looks at all rows before the others begin.
 const BEFORE: &str = "isolde";
 
 /// A case that tells, and what its steps mean.
+#[derive(Clone)]
 pub struct ToldCase {
     pub case: Case,
     /// For each of its steps, of which step of the original it is a part (none for what only
     /// looks), and what its answer tells.
-    steps: Vec<(Option<usize>, Probe)>,
+    pub(super) steps: Vec<(Option<usize>, Probe)>,
     /// What its last reads tell.
-    finals: Vec<Probe>,
+    pub(super) finals: Vec<Probe>,
     /// Steps of the original that are sent as they were, and why.
     pub left_alone: Vec<(usize, LeftAlone)>,
     /// The texts of the original's steps.
-    texts: Vec<String>,
+    pub(super) texts: Vec<String>,
 }
 
 /// All that a run of such a case told.
@@ -41,6 +43,28 @@ impl Instrument {
     /// The case as it is sent. Tables that a step changes unseen are given up first, since
     /// nothing can be claimed of them then.
     pub fn case(&mut self, case: &Case, operations: &[Operation]) -> ToldCase {
+        self.told_case(case, operations, |_, _| None)
+    }
+
+    /// The same, and before each statement a read of what it will meet; see
+    /// [`Instrument::referenced`].
+    pub fn case_with_views(
+        &mut self,
+        case: &Case,
+        operations: &[Operation],
+        present: Present,
+    ) -> ToldCase {
+        self.told_case(case, operations, |instrument, statement| {
+            instrument.view(&instrument.referenced(statement, present).viewed)
+        })
+    }
+
+    fn told_case(
+        &mut self,
+        case: &Case,
+        operations: &[Operation],
+        view: impl Fn(&Instrument, &Stmt) -> Option<Sent>,
+    ) -> ToldCase {
         while let Some(table) = self.changed_unseen(case, operations) {
             match table {
                 Some(table) => self.give_up(&table),
@@ -63,7 +87,12 @@ impl Instrument {
         }
         for (number, (step, operation)) in case.steps.iter().zip(operations).enumerate() {
             let sent = match self.sent(number, operation) {
-                Ok(sent) => sent,
+                Ok(sent) => match (operation, sent.is_empty()) {
+                    (Operation::Statement(statement), false) => {
+                        view(self, statement).into_iter().chain(sent).collect()
+                    }
+                    _ => sent,
+                },
                 Err(why) => {
                     told.left_alone.push((number, why));
                     Vec::new()
@@ -151,6 +180,16 @@ impl Instrument {
             let empty: String = empty.iter().map(|column| format!(", {column} = ''")).collect();
             sql.push(format!("update {name} set {row} = {own}{empty}"));
         }
+        let views = self.views();
+        let dropped = views.iter().rev();
+        sql.extend(dropped.map(|view| format!("drop view {}", renderer.name(&view.name))));
+        sql.extend(views.iter().map(|view| {
+            format!(
+                "create view {} as {}",
+                renderer.name(&view.name),
+                renderer.select(&view.select)
+            )
+        }));
         sql
     }
 }
@@ -160,6 +199,12 @@ impl ToldCase {
     pub fn step(&self, step: usize) -> (Option<usize>, &Probe) {
         let (original, probe) = &self.steps[step];
         (*original, probe)
+    }
+
+    /// What the parts of a step of the original tell.
+    pub fn probes(&self, original: usize) -> impl Iterator<Item = &Probe> {
+        let parts = self.steps.iter().filter(move |(of, _)| *of == Some(original));
+        parts.map(|(_, probe)| probe)
     }
 
     /// What a run of the case told.
@@ -182,6 +227,16 @@ impl ToldCase {
         }
     }
 
+    /// For each step of the original the versions that were there when it was sent.
+    pub fn views(&self, instrument: &Instrument, history: &History) -> BTreeMap<usize, Vec<Entry>> {
+        let heard = self.heard(instrument, history);
+        let views = self.steps.iter().zip(heard).filter_map(|((original, probe), heard)| {
+            let (Probe::View, Some(Heard::Read(cells))) = (probe, heard) else { return None };
+            Some(((*original)?, cells.into_iter().flatten().collect()))
+        });
+        views.collect()
+    }
+
     /// For each step what its answer told; none where it failed or was never sent.
     fn heard(&self, instrument: &Instrument, history: &History) -> Vec<Option<Heard>> {
         let mut heard: Vec<Option<Heard>> = vec![None; self.steps.len()];
@@ -200,11 +255,29 @@ impl ToldCase {
         heard
     }
 
+    /// Whether a step comes before the statement for which it looks.
+    pub fn looks(&self, step: usize) -> bool {
+        let (original, probe) = &self.steps[step];
+        let next = self.steps.get(step + 1);
+        *probe == Probe::View
+            || original.is_some() && next.is_some_and(|(next, _)| next == original)
+    }
+
+    /// The steps that look for a statement, but for those that look at all of a table.
+    fn looked_before(&self, step: usize) -> impl Iterator<Item = usize> {
+        let original = self.steps[step].0;
+        let before = (0..step).rev().take_while(move |s| self.steps[*s].0 == original);
+        let looks = before.filter(|s| self.steps[*s].1 != Probe::View);
+        looks.collect::<Vec<_>>().into_iter().rev()
+    }
+
     fn transactions(&self, history: &History, heard: &[Option<Heard>]) -> Vec<TransactionTold> {
         let mut all: Vec<(usize, TransactionTold)> = Vec::new();
         for transaction in executed(history) {
             let Some(first) = transaction.steps.first().copied() else { continue };
-            if history.steps[first].session == BEFORE {
+            // What is looked at before a statement by itself is a transaction of its own.
+            let only_looks = transaction.steps.iter().all(|step| self.looks(*step));
+            if history.steps[first].session == BEFORE || only_looks {
                 continue;
             }
             let sent = |event: &crate::history::Event| {
@@ -214,8 +287,18 @@ impl ToldCase {
             let mut statements: Vec<StatementTold> = Vec::new();
             for step in &transaction.steps {
                 let (Some(original), probe) = &self.steps[*step] else { continue };
+                if *probe == Probe::View {
+                    continue;
+                }
                 let (id, undone) = (*original as u64 + 1, transaction.undone.contains(step));
                 let entry = heard[*step].clone().map(|heard| (probe.clone(), heard));
+                // By itself it may have met others after a wait than those that were looked at.
+                let met = transaction.autocommit && !history.outcome(*step).waited;
+                let looked = self
+                    .looked_before(*step)
+                    .filter(|look| met && !transaction.steps.contains(look));
+                let before = looked
+                    .filter_map(|look| Some((self.steps[look].1.clone(), heard[look].clone()?)));
                 match statements.last_mut() {
                     Some(last) if last.id == id => match entry {
                         Some(entry) => last.heard.push(entry),
@@ -226,7 +309,7 @@ impl ToldCase {
                         id,
                         text: self.texts[*original].clone(),
                         undone: undone || entry.is_none(),
-                        heard: entry.into_iter().collect(),
+                        heard: before.chain(entry).collect(),
                     }),
                 }
             }

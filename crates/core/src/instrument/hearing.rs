@@ -84,6 +84,7 @@ impl Instrument {
         match probe {
             Probe::Nothing => Heard::Nothing,
             Probe::Count => Heard::Count(None),
+            Probe::View => Heard::Read(vec![rows.iter().flatten().flat_map(entries).collect()]),
             Probe::Read { own_columns, cells, .. } => {
                 let mut heard = vec![Vec::new(); cells.len()];
                 for row in rows {

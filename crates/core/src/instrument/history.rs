@@ -69,16 +69,18 @@ pub(super) struct Ledger {
 
 #[derive(Default)]
 pub(super) struct RowStory {
-    table: usize,
+    pub(super) table: usize,
     /// By the last writer.
-    holds: HashMap<Option<StatementId>, Row>,
+    pub(super) holds: HashMap<Option<StatementId>, Row>,
     /// Its writers at the end, with who took it away.
     pub(super) end: Option<Vec<StatementId>>,
-    stored: bool,
+    /// The longest list of writers that anybody saw.
+    pub(super) longest: Vec<StatementId>,
+    pub(super) stored: bool,
 }
 
 impl<'i> Told<'i> {
-    fn ledger(&self) -> Ledger {
+    pub(super) fn ledger(&self) -> Ledger {
         let mut ledger = Ledger::default();
         self.first.iter().for_each(|version| ledger.whole(version));
         for version in &self.last {
@@ -127,6 +129,15 @@ impl<'i> Told<'i> {
                 gone.retain(|entry| !stored.contains(&entry.row));
             }
         }
+    }
+
+    /// The rows that each statement wrote or took away, as far as any answer told.
+    pub fn written(&self) -> HashMap<StatementId, BTreeSet<String>> {
+        let Ledger { mut wrote, deleted, .. } = self.ledger();
+        for (id, gone) in deleted {
+            wrote.entry(id).or_default().extend(gone.into_iter().map(|entry| entry.row));
+        }
+        wrote
     }
 
     /// What each table held at a moment: the rows of all that had committed by then. Rows of
@@ -242,7 +253,10 @@ impl Ledger {
     }
 
     fn note(&mut self, entry: &Entry) {
-        self.story(entry);
+        let story = self.story(entry);
+        if story.longest.len() < entry.writes.len() {
+            story.longest = without_repetition(&entry.writes);
+        }
         for id in &entry.writes {
             self.wrote.entry(*id).or_default().insert(entry.row.clone());
         }

@@ -25,9 +25,12 @@ mod contents;
 mod hearing;
 mod history;
 mod means;
+mod order;
+mod plain;
 mod predicate;
 mod read;
 mod tables;
+mod views;
 mod write;
 mod writer;
 
@@ -36,7 +39,10 @@ pub use contents::Evaluation;
 pub use hearing::{Entry, Heard, Version};
 pub use history::{Account, StatementTold, Told, TransactionTold};
 pub use means::Means;
+pub use order::VersionOrder;
+pub use plain::ALONE;
 pub use predicate::Predicate;
+pub use views::{Present, Referenced};
 
 use crate::sql::{Dialect, Schema, Select, SelectItem, Stmt, Table};
 
@@ -79,6 +85,8 @@ pub enum Probe {
         what: RowsOf,
         predicate: Option<Predicate>,
     },
+    /// In its only column, the versions of all rows that the next statement will look at.
+    View,
     /// A write that only says how many. Who reads the rows later finds its number.
     Count,
 }

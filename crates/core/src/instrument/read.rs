@@ -10,7 +10,7 @@ use super::tables::column_of;
 use super::{Instrument, LeftAlone, Probe, Sent, count_items, is_bare};
 use crate::instrument::means::Gather;
 use crate::sql::{
-    Cte, Expr, Function, Literal, Order, Select, SelectItem, SetOperator, Source, Stmt,
+    Cte, Expr, Function, Literal, Order, Select, SelectItem, SetOperator, Source, Stmt, View,
 };
 
 /// A column that names versions, and the predicate of which it has all.
@@ -109,12 +109,22 @@ impl Instrument {
                     _ => Vec::new(),
                 }
             }
-            Source::Derived { select, .. } => {
-                let Ok(inner) = self.inner(select, ctes, &mut Vec::new()) else {
-                    return Vec::new();
-                };
-                **select = inner;
-                self.handed(select, original.derived(), &visible, outer)
+            Source::Derived { select, view, .. } => {
+                let inner = self.inner(select, ctes, &mut Vec::new());
+                let cells = inner.as_ref().map_or_else(
+                    |_| Vec::new(),
+                    |inner| self.handed(inner, original.derived(), &visible, outer),
+                );
+                match (view.take(), inner) {
+                    // It was made to hand out the same.
+                    (Some(name), _) => {
+                        let alias = (visible != name).then_some(visible);
+                        *source = Source::Table { name, alias };
+                    }
+                    (None, Ok(inner)) => **select = inner,
+                    (None, Err(_)) => {}
+                }
+                cells
             }
         }
     }
@@ -145,6 +155,16 @@ impl Instrument {
             columns.extend((0..cells.len()).map(|number| format!("{HANDED}{number}")));
         }
         Ok(told)
+    }
+
+    /// The views of the schema as they are made to hand out what they read, those that
+    /// others stand on first. One that cannot be told about stays as it is.
+    pub(super) fn views(&self) -> Vec<View> {
+        let told = |view: &View| {
+            let select = self.inner(&view.select, &[], &mut Vec::new());
+            View { name: view.name.clone(), select: select.unwrap_or_else(|_| view.select.clone()) }
+        };
+        self.schema.views.iter().map(told).collect()
     }
 
     /// What an inner query hands out. Where both it and what is outside look for a
@@ -288,7 +308,7 @@ impl Instrument {
         let alias = Some("isolde_rows".into());
         let outer = Select {
             items,
-            from: Some(Source::Derived { select: Box::new(whole), alias }),
+            from: Some(Source::Derived { select: Box::new(whole), alias, view: None }),
             set_operation: told.map(|below| (SetOperator::UnionAll, below)),
             ..Select::default()
         };
@@ -297,30 +317,8 @@ impl Instrument {
 
     /// With the names of columns in the place of `*`, which would show ours.
     fn without_stars(&self, select: &Select) -> Result<Select, LeftAlone> {
-        let mut items = Vec::new();
-        for item in &select.items {
-            let wanted = match item {
-                SelectItem::Expression { .. } => {
-                    items.push(item.clone());
-                    continue;
-                }
-                SelectItem::All => None,
-                SelectItem::AllOf(name) => Some(name.as_str()),
-            };
-            for source in select.from_and_joined() {
-                let (Some(name), Some(visible)) = (source.table(), source.visible_name()) else {
-                    return Err(LeftAlone("it selects * of what is no table"));
-                };
-                if wanted.is_some_and(|wanted| wanted != visible) {
-                    continue;
-                }
-                let Some((_, table)) = self.table(name) else {
-                    return Err(LeftAlone("it selects * of what is no table"));
-                };
-                let column = |c: &crate::sql::Column| column_of(visible, &c.name).into();
-                items.extend(table.columns.iter().map(column));
-            }
-        }
+        let items = self.schema.items_without_stars(select);
+        let items = items.ok_or(LeftAlone("it selects * of what has no names for its columns"))?;
         Ok(Select { items, ..select.clone() })
     }
 

@@ -35,6 +35,17 @@ pub(super) fn past_column(table: usize) -> String {
 }
 
 impl Instrument {
+    /// What a row is called for people. Rows of the setup and inserted ones are told apart:
+    /// `t#3`, `t#17.0`.
+    pub fn row_name(&self, row: &str) -> String {
+        let digits = row.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
+        let table = row[..digits].parse::<usize>().ok();
+        let table = table.and_then(|t| self.schema.tables.get(t));
+        let name = table.map_or("", |t| t.name.as_str());
+        let number = row[digits..].trim_start_matches(['r', 's']).trim_end_matches('+');
+        format!("{name}#{number}")
+    }
+
     /// The columns that a table gets.
     pub(super) fn columns_beside(&self, table: usize) -> Vec<Column> {
         let text = |name: String| Column { name, of_type: Type::Text(None), ..Column::default() };

@@ -34,14 +34,8 @@ impl<'t, 'i> Writer<'t, 'i> {
     }
 
     fn item(&mut self, row: &str) -> Item {
-        let digits = row.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
-        let table = row[..digits].parse::<usize>().ok();
-        let table = table.and_then(|t| self.told.instrument.schema.tables.get(t));
-        let name = table.map_or("", |t| t.name.as_str());
-        let number = row[digits..].trim_start_matches(['r', 's']);
-        let number = number.trim_end_matches('+');
-        // Rows of the setup and inserted ones are told apart: `t#3`, `t#17.0`.
-        self.builder.item(&format!("{name}#{number}"))
+        let name = self.told.instrument.row_name(row);
+        self.builder.item(&name)
     }
 
     fn name(&self, predicate: &Predicate) -> String {

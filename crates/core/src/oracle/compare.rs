@@ -3,7 +3,7 @@
 
 use super::{Concurrent, Replay};
 use crate::case::Step;
-use crate::history::{FinalRows, History, What};
+use crate::history::{ErrorClass, FinalRows, History, What};
 use crate::sql::{self, Kind, LockPatience, Stmt};
 use crate::transcript::reply_text;
 use crate::value::{Row, rows_without, same_multiset};
@@ -22,7 +22,7 @@ pub enum Difference {
         only_concurrent: Vec<Row>,
         only_serial: Vec<Row>,
     },
-    /// A write went through in one run and failed in the other.
+    /// A statement went through in one run and failed in the other.
     Success { label: String, sql: String, concurrent: String, serial: String },
     /// A write changed more or fewer rows.
     Affected { label: String, sql: String, concurrent: u64, serial: u64 },
@@ -109,6 +109,11 @@ pub fn writes(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Di
             let sql = step.sql.clone();
             Some(Difference::Affected { label, sql, concurrent: *a, serial: *b })
         }
+        // With RETURNING.
+        (What::Rows { rows: a, .. }, What::Rows { rows: b, .. }) if !same_multiset(a, b) => {
+            let (sql, concurrent, serial) = (step.sql.clone(), a.clone(), b.clone());
+            Some(Difference::Read { label, sql, concurrent, serial })
+        }
         _ => None,
     })
 }
@@ -120,6 +125,11 @@ pub fn reads(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Dif
         if skips_locked(step) {
             return None;
         }
+        if hangs_on_rows(ours) != hangs_on_rows(theirs) {
+            let (sql, concurrent, serial) = (step.sql.clone(), explain(ours), explain(theirs));
+            let answered = ours.rows().is_some() || theirs.rows().is_some();
+            return answered.then_some(Difference::Success { label, sql, concurrent, serial });
+        }
         let (ours, theirs) = (ours.rows()?, theirs.rows()?);
         (!same_multiset(ours, theirs)).then(|| Difference::Read {
             label,
@@ -128,6 +138,12 @@ pub fn reads(run: &Concurrent<'_>, replay: &Replay, serial: &History) -> Vec<Dif
             serial: theirs.to_vec(),
         })
     })
+}
+
+/// Whether it failed, and not because of what others do at that moment.
+fn hangs_on_rows(what: &What) -> bool {
+    matches!(what, What::Error(error)
+        if matches!(error.class, ErrorClass::Constraint | ErrorClass::Other))
 }
 
 /// Whether the rows that others hold are left out of what it reads.

@@ -62,13 +62,21 @@ pub async fn judge(run: &Concurrent<'_>, desk: &Desk) -> Judgement {
 
 /// What is forbidden of what was found, one for each class.
 pub fn differences(examination: &Examination, allows: &[Anomaly]) -> Vec<Difference> {
-    let found = forbidden(&examination.report, Some(allows));
-    let difference = |anomaly: &&isolde_checker::Anomaly| Difference::Anomaly {
+    of_report(&examination.report, &examination.history, allows)
+}
+
+/// The same of any history and what the checker says of it.
+pub(super) fn of_report(
+    report: &Report,
+    history: &isolde_checker::History,
+    allows: &[Anomaly],
+) -> Vec<Difference> {
+    let difference = |anomaly: &isolde_checker::Anomaly| Difference::Anomaly {
         class: anomaly.name(),
         meaning: anomaly.class.meaning().into(),
-        cycle: anomaly.sentences(&examination.history),
+        cycle: anomaly.sentences(history),
     };
-    found.iter().map(difference).collect()
+    forbidden(report, Some(allows)).into_iter().map(difference).collect()
 }
 
 /// Runs a case on tables that tell and checks what it told. The error is why nothing can
@@ -83,11 +91,8 @@ pub async fn examine(about: &Examined<'_>, desk: &Desk) -> Result<Examination, S
         return Err("no table of the case can be followed".into());
     }
     let run = desk.run_on(laid(about, &instrument)?, told_case.case.clone()).await;
-    if let Some(death) = &run.death {
-        return Err(death.how.name().into());
-    }
-    if run.was_cancelled() || run.final_state.iter().any(|f| f.error.is_some()) {
-        return Err("a run on tables that tell did not come to its end".into());
+    if let Some(why) = unfinished(&run) {
+        return Err(why.into());
     }
     let told = told_case.tell(&instrument, &run);
     let told = Told {
@@ -107,9 +112,18 @@ pub async fn examine(about: &Examined<'_>, desk: &Desk) -> Result<Examination, S
     Ok(Examination { run, history, report, left_alone: told_case.left_alone })
 }
 
+/// Why a run on tables that tell says nothing.
+pub(super) fn unfinished(run: &History) -> Option<&'static str> {
+    if let Some(death) = &run.death {
+        return Some(death.how.name());
+    }
+    let cut = run.was_cancelled() || run.final_state.iter().any(|f| f.error.is_some());
+    cut.then_some("a run on tables that tell did not come to its end")
+}
+
 /// What the run starts from: tables that tell from the beginning where the rows are known,
 /// else those of the setup, made to tell.
-fn laid(about: &Examined<'_>, instrument: &Instrument) -> Result<Laid, String> {
+pub(super) fn laid(about: &Examined<'_>, instrument: &Instrument) -> Result<Laid, String> {
     let reading = about.reading;
     if let Some(rows) = &reading.first_rows {
         let plan = Plan::of_tables(reading.schema.clone(), rows.clone(), reading.dialect);
@@ -125,7 +139,7 @@ fn laid(about: &Examined<'_>, instrument: &Instrument) -> Result<Laid, String> {
     Ok(Laid { create, reset: Vec::new() })
 }
 
-async fn evaluate(
+pub(super) async fn evaluate(
     instrument: &Instrument,
     evaluation: &Evaluation,
     desk: &Desk,

@@ -17,9 +17,11 @@ mod compare;
 mod crash;
 mod executed;
 pub mod isolation;
+mod merged;
 mod promise;
 mod semantics;
 mod serial;
+pub mod topological;
 mod wss;
 
 pub use compare::{Difference, differences};
@@ -42,6 +44,8 @@ pub const ORACLES: &[Oracle] = &[
     Oracle::SerialReads,
     Oracle::Crash,
     Oracle::Isolation,
+    Oracle::Topological,
+    Oracle::Merged,
 ];
 
 /// Those that judge where nobody has chosen: cases on tables as they are.
@@ -56,6 +60,8 @@ pub enum Oracle {
     SerialReads,
     Crash,
     Isolation,
+    Topological,
+    Merged,
 }
 
 impl Oracle {
@@ -68,6 +74,8 @@ impl Oracle {
             Oracle::SerialReads => ("serial-reads", wss::ABOUT_READS),
             Oracle::Crash => ("crash", crash::ABOUT),
             Oracle::Isolation => ("isolation", isolation::ABOUT),
+            Oracle::Topological => ("topological", topological::ABOUT),
+            Oracle::Merged => ("merged", merged::ABOUT),
         }
     }
 
@@ -92,6 +100,8 @@ impl Oracle {
             Oracle::StmtWss => wss::statements(run, desk).await,
             Oracle::SerialReads => wss::reads(run, desk).await,
             Oracle::Isolation => isolation::judge(run, desk).await,
+            Oracle::Topological => topological::judge(run, desk).await,
+            Oracle::Merged => merged::judge(run, desk).await,
             Oracle::Crash => Judgement::of(crash::judge(run)),
         }
     }
@@ -108,11 +118,17 @@ impl std::fmt::Display for Oracle {
 pub struct Judgement {
     pub verdict: Verdict,
     pub replays: Vec<(Replay, History)>,
+    /// What the topological oracle made of the case.
+    pub topology: Option<Box<topological::Topology>>,
 }
 
 impl Judgement {
+    fn with(verdict: Verdict, serial: (Replay, History)) -> Judgement {
+        Judgement { verdict, replays: vec![serial], topology: None }
+    }
+
     fn of(verdict: Verdict) -> Judgement {
-        Judgement { verdict, replays: Vec::new() }
+        Judgement { verdict, replays: Vec::new(), topology: None }
     }
 }
 
@@ -150,12 +166,21 @@ pub struct Concurrent<'a> {
     /// What the documentation of its level allows; none where its levels differ or nothing
     /// is said.
     pub allows: Option<Vec<Anomaly>>,
+    pub topological: topological::Options,
 }
 
 impl<'a> Concurrent<'a> {
     pub fn new(case: &'a Case, history: &'a History, commit_ordered: bool) -> Concurrent<'a> {
         let executed = executed(history);
-        Concurrent { case, history, executed, commit_ordered, reading: None, allows: None }
+        Concurrent {
+            case,
+            history,
+            executed,
+            commit_ordered,
+            reading: None,
+            allows: None,
+            topological: topological::Options::default(),
+        }
     }
 
     /// The same run with other transactions, or in another order.

@@ -24,6 +24,10 @@ pub struct Replay {
 pub enum Serial {
     Transactions,
     Statements,
+    /// Statements in an order that follows from what they saw.
+    Topological,
+    /// Transactions one after the other that were merged and overlapped.
+    Merged,
 }
 
 impl Serial {
@@ -31,6 +35,8 @@ impl Serial {
         match self {
             Serial::Transactions => "serial-tx",
             Serial::Statements => "serial-stmt",
+            Serial::Topological => "topological",
+            Serial::Merged => "merged",
         }
     }
 }

@@ -69,19 +69,19 @@ async fn compared(
     };
     let serial = desk.run(first.case.clone()).await;
     if let Some(why) = unknown_serial(&serial) {
-        return Judgement { verdict: Verdict::Unknown(why.into()), replays: vec![(first, serial)] };
+        return Judgement::with(Verdict::Unknown(why.into()), (first, serial));
     }
     let found = differences(run, &first, &serial);
     if found.is_empty() {
-        return Judgement { verdict: Verdict::Consistent, replays: vec![(first, serial)] };
+        return Judgement::with(Verdict::Consistent, (first, serial));
     }
     for order in unseen_orders(run, UNSEEN_ORDERS) {
         let run = run.with_order(order);
         let Some(replay) = replay(&run) else { continue };
         let serial = desk.run(replay.case.clone()).await;
         if unknown_serial(&serial).is_none() && differences(&run, &replay, &serial).is_empty() {
-            return Judgement { verdict: Verdict::Consistent, replays: vec![(replay, serial)] };
+            return Judgement::with(Verdict::Consistent, (replay, serial));
         }
     }
-    Judgement { verdict: Verdict::Violated(found), replays: vec![(first, serial)] }
+    Judgement::with(Verdict::Violated(found), (first, serial))
 }
