@@ -25,6 +25,7 @@ mod edn;
 mod elle;
 mod error;
 mod form;
+mod leopard;
 mod lines;
 mod own;
 pub mod picture;
@@ -37,6 +38,7 @@ mod write;
 
 pub use error::ReadError;
 use isolde_checker::History;
+pub use leopard::read as read_leopard;
 pub use progress::Progress;
 use source::Source;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,15 @@
 //! A trace as JSON lines: each says what it is, texts come before their first
 //! use, and the last line says that there is no more.
 
-use super::{Access, Accesses, Operation, OperationResult, Trace, TracedTransaction};
+use super::{Access, Accesses, Lock, Operation, OperationResult, Trace, TracedTransaction, Wrong};
 use crate::Level;
 use crate::history::{Death, TargetInfo};
+use crate::profile::Control;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of the format.
-const FORMAT: u32 = 1;
+/// The version of the format that is written. Version 1 had neither setup, control nor locks.
+const FORMAT: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -29,6 +30,10 @@ struct Head {
     on: TargetInfo,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     level: Option<Level>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    control: Option<Control>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    setup: Vec<String>,
     sessions: Vec<String>,
 }
 
@@ -52,6 +57,8 @@ struct OpLine {
     reads: Vec<Access>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     writes: Vec<Access>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lock: Option<Lock>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -85,6 +92,8 @@ impl Trace {
             isolde: self.isolde.clone(),
             on: self.on.clone(),
             level: self.level,
+            control: self.control,
+            setup: self.setup.clone(),
             sessions: self.sessions.clone(),
         });
         let end = Line::End(End {
@@ -109,6 +118,8 @@ impl Trace {
     pub fn from_lines<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Trace, TraceError> {
         let mut trace = Trace::default();
         let mut transactions: BTreeMap<u32, TracedTransaction> = BTreeMap::new();
+        // Where each operation stands.
+        let mut places: Vec<usize> = Vec::new();
         let mut ended = false;
         let mut count = 0;
         for text in lines {
@@ -124,19 +135,25 @@ impl Trace {
                 return Err(wrong("it comes after the line `end`".into()));
             }
             match line {
-                Line::Trace(head) if head.format != FORMAT => {
+                Line::Trace(head) if !(1..=FORMAT).contains(&head.format) => {
                     let why = format!("its format is {}, and known is {FORMAT}", head.format);
                     return Err(wrong(why));
                 }
                 Line::Trace(head) => {
-                    let Head { isolde, on, level, sessions, .. } = head;
-                    trace = Trace { isolde, on, level, sessions, ..Trace::default() };
+                    let Head { isolde, on, level, control, setup, sessions, .. } = head;
+                    let rest = Trace::default();
+                    trace = Trace { isolde, on, level, control, setup, sessions, ..rest };
                 }
                 Line::Statement(text) => push(&mut trace.statements, text).map_err(wrong)?,
                 Line::Item(text) => push(&mut trace.items, text).map_err(wrong)?,
-                Line::Op(op) => trace.operations.push(op.checked(&trace).map_err(wrong)?),
+                Line::Op(op) => {
+                    trace.operations.push(op.checked(&trace).map_err(wrong)?);
+                    places.push(count);
+                }
                 Line::Transaction(line) => {
-                    transactions.insert(line.id, line.transaction);
+                    if transactions.insert(line.id, line.transaction).is_some() {
+                        return Err(wrong(format!("transaction {} has ended before", line.id)));
+                    }
                 }
                 Line::End(end) => {
                     let told = (end.operations, end.transactions);
@@ -160,15 +177,16 @@ impl Trace {
             trace.transactions.push(transaction);
         }
         trace.check_transactions().map_err(missing)?;
+        let placed = |Wrong { operation, why }: Wrong| TraceError { line: places[operation], why };
+        trace.check().map_err(placed)?;
         Ok(trace)
     }
 
     fn check_transactions(&self) -> Result<(), String> {
         let known = self.transactions.len();
         let unknown = |id: &u32| *id as usize >= known;
-        let named = self.operations.iter().map(|o| o.transaction);
         let repeated = self.transactions.iter().filter_map(|t| t.repeats);
-        if let Some(id) = named.chain(repeated).find(unknown) {
+        if let Some(id) = { repeated }.find(unknown) {
             return Err(format!("there is no transaction {id}"));
         }
         let sessions = self.sessions.len();
@@ -199,10 +217,8 @@ impl<'t> Told<'t> {
 
     fn lines(&mut self, at: usize, operation: &Operation) -> Vec<Line> {
         let mut lines = Vec::new();
-        let (reads, writes) = match &operation.accesses {
-            Some(accesses) => (accesses.reads.clone(), accesses.writes.clone()),
-            None => (Vec::new(), Vec::new()),
-        };
+        let Accesses { reads, writes, lock } =
+            operation.accesses.as_deref().cloned().unwrap_or_default();
         let text = |texts: &[String], id: usize| Text {
             id: u32::try_from(id).unwrap_or(u32::MAX),
             text: texts[id].clone(),
@@ -218,7 +234,8 @@ impl<'t> Told<'t> {
             }
         }
         let Operation { session, transaction, statement, start, end, result, .. } = *operation;
-        let op = OpLine { session, transaction, statement, start, end, result, reads, writes };
+        let op =
+            OpLine { session, transaction, statement, start, end, result, reads, writes, lock };
         lines.push(Line::Op(op));
         if self.last[transaction as usize] == at {
             lines.push(ended(transaction, &self.trace.transactions[transaction as usize]));
@@ -229,7 +246,8 @@ impl<'t> Told<'t> {
 
 impl OpLine {
     fn checked(self, trace: &Trace) -> Result<Operation, String> {
-        let OpLine { session, transaction, statement, start, end, result, reads, writes } = self;
+        let OpLine { session, transaction, statement, start, end, result, reads, writes, lock } =
+            self;
         if session as usize >= trace.sessions.len() {
             return Err(format!("there is no session {session}"));
         }
@@ -240,11 +258,8 @@ impl OpLine {
         if let Some(access) = reads.iter().chain(&writes).find(|a| a.item as usize >= items) {
             return Err(format!("item {} has no name yet", access.item));
         }
-        if end < start {
-            return Err("it ends before it starts".into());
-        }
         let none = reads.is_empty() && writes.is_empty();
-        let accesses = (!none).then(|| Box::new(Accesses { reads, writes }));
+        let accesses = (!none).then(|| Box::new(Accesses { reads, writes, lock }));
         Ok(Operation { session, transaction, statement, start, end, result, accesses })
     }
 }

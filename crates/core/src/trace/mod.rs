@@ -10,12 +10,15 @@
 //! versions, for checkers that know them) takes room only where it is given.
 //! Its text form is `docs/trace-format.md`.
 
+mod check;
 mod lines;
 
+pub use check::Wrong;
 pub use lines::TraceError;
 
 use crate::Level;
 use crate::history::{Death, ErrorClass, TargetInfo, TxEnd};
+use crate::profile::Control;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -24,6 +27,10 @@ pub struct Trace {
     pub isolde: String,
     pub on: TargetInfo,
     pub level: Option<Level>,
+    /// How the engine keeps transactions apart at this level, as its profile says.
+    pub control: Option<Control>,
+    /// What made the tables and rows, for who wants to run it again.
+    pub setup: Vec<String>,
     pub sessions: Vec<String>,
     /// Each text once; operations name it by its place.
     pub statements: Vec<String>,
@@ -43,6 +50,9 @@ pub struct TracedTransaction {
     /// The attempt before, if this one repeats it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u32>,
+    /// Where it is not that of the trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
     pub how: TxEnd,
 }
 
@@ -74,9 +84,19 @@ pub enum OperationResult {
 pub struct Accesses {
     pub reads: Vec<Access>,
     pub writes: Vec<Access>,
+    /// What a locking read holds of what it read, to the end of its transaction.
+    pub lock: Option<Lock>,
 }
 
-/// An item, and which of its versions was seen or made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lock {
+    Shared,
+    Exclusive,
+}
+
+/// An item, and which of its versions was seen or made. Version 0 is what the setup left,
+/// also where it left nothing; every other one is made by one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u64)", into = "(u32, u64)")]
 pub struct Access {
@@ -117,6 +137,17 @@ impl Ends {
 }
 
 impl Trace {
+    /// For each operation which one of its transaction it is.
+    pub fn places(&self) -> Vec<usize> {
+        let mut next = vec![0; self.transactions.len()];
+        let place = |operation: &Operation| {
+            let next = &mut next[operation.transaction as usize];
+            *next += 1;
+            *next - 1
+        };
+        self.operations.iter().map(place).collect()
+    }
+
     pub fn ends(&self) -> Ends {
         let mut ends = Ends::default();
         for transaction in &self.transactions {
@@ -147,6 +178,16 @@ impl Recorder {
         Recorder { trace, ..Recorder::default() }
     }
 
+    /// How the engine keeps transactions apart.
+    pub fn controlled(&mut self, control: Control) {
+        self.trace.control = Some(control);
+    }
+
+    /// What made the tables and rows.
+    pub fn set_up(&mut self, setup: Vec<String>) {
+        self.trace.setup = setup;
+    }
+
     pub fn statement(&mut self, sql: &str) -> u32 {
         interned(&mut self.statements, &mut self.trace.statements, sql)
     }
@@ -158,7 +199,7 @@ impl Recorder {
     /// A transaction that begins; until it is told otherwise it was lost.
     pub fn begin(&mut self, session: u32, repeats: Option<u32>) -> u32 {
         let how = TxEnd::Lost;
-        self.trace.transactions.push(TracedTransaction { session, repeats, how });
+        self.trace.transactions.push(TracedTransaction { session, repeats, level: None, how });
         place(self.trace.transactions.len() - 1)
     }
 

@@ -2,11 +2,14 @@
 
 use super::*;
 use crate::history::{ErrorClass, Fall, TxEnd};
+use crate::profile::{Protocol, Sees};
 use crate::trace::Recorder;
 
 fn sample() -> Trace {
     let on = TargetInfo { target: "t".into(), engine: "e".into(), ..TargetInfo::default() };
     let mut recorder = Recorder::new(on, Some(Level::Serializable), vec!["s1".into(), "s2".into()]);
+    recorder.controlled(Control { protocol: Protocol::Occ, sees: Sees::SnapshotOfBegin });
+    recorder.set_up(vec!["create table t (id int)".into()]);
     let begin = recorder.statement("begin");
     let update = recorder.statement("update t set v = 'a\n\"b\"' where id = 1");
     let first = recorder.begin(0, None);
@@ -26,7 +29,7 @@ fn sample() -> Trace {
     };
     add(&mut recorder, first, begin, OperationResult::Done, None);
     let version = |version| vec![Access { item, version }];
-    let accesses = Accesses { reads: version(3), writes: version(4) };
+    let accesses = Accesses { reads: version(0), writes: version(4), lock: Some(Lock::Exclusive) };
     add(&mut recorder, first, update, OperationResult::Affected(1), Some(Box::new(accesses)));
     recorder.end(first, TxEnd::Aborted);
     let second = recorder.begin(0, Some(first));
@@ -56,7 +59,7 @@ fn what_is_written_is_read_again() {
     assert!(at("{\"item\"") < at("{\"op\":{\"session\":0,\"transaction\":0,\"statement\":1"));
     let op = &text[at("{\"op\":{\"session\":0,\"transaction\":0,\"statement\":1")];
     assert!(
-        op.ends_with("\"result\":{\"affected\":1},\"reads\":[[0,3]],\"writes\":[[0,4]]}}"),
+        op.ends_with("\"result\":{\"affected\":1},\"reads\":[[0,0]],\"writes\":[[0,4]],\"lock\":\"exclusive\"}}"),
         "{op}"
     );
     assert!(text.last().unwrap().starts_with("{\"end\":{\"operations\":5,\"transactions\":3"));
@@ -80,9 +83,9 @@ fn every_line_is_needed() {
 fn what_makes_no_sense_is_refused_with_its_line() {
     let text = lines(&sample());
     for (from, to, why) in [
-        ("\"format\":1", "\"format\":2", "format"),
+        ("\"format\":2", "\"format\":3", "format"),
         ("\"start\":20,\"end\":25", "\"start\":26,\"end\":25", "ends before"),
-        ("\"reads\":[[0,3]]", "\"reads\":[[9,3]]", "item 9"),
+        ("\"reads\":[[0,0]]", "\"reads\":[[9,0]]", "item 9"),
         ("\"repeats\":0", "\"repeats\":8", "no transaction 8"),
         ("\"rows\":7", "\"rows\":-7", "invalid"),
         ("\"session\":1", "\"session\":5", "no session 5"),
