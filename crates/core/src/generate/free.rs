@@ -47,6 +47,8 @@ impl Generator {
         };
         let options = Options {
             own_levels: false,
+            // Of optimistic transactions that meet pessimistic ones nothing is promised.
+            mixed_modes: false,
             ddl: false,
             prepared: false,
             for_rounds: true,

@@ -17,6 +17,7 @@
 mod free;
 mod make;
 pub mod plan;
+mod read;
 mod reduce;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ pub use crate::sql::{Dialect, Feature, Features};
 pub use free::Round;
 pub use make::Rows;
 pub use plan::{BeginForm, End, Item, OpId, Plan, Planned, Start, TxPlan};
-pub use reduce::{Candidates, Cut, Pass, Smallest, Trial, reduce};
+pub use reduce::{Candidates, Cut, Pass};
 
 use crate::Level;
 use crate::random::Random;

@@ -277,8 +277,12 @@ impl Plan {
     }
 
     /// The first transaction of the session; its level is the session's.
-    fn first_of_session<'p>(&'p self, tx: &'p TxPlan) -> &'p TxPlan {
+    pub(super) fn first_of_session<'p>(&'p self, tx: &'p TxPlan) -> &'p TxPlan {
         self.transactions.iter().find(|t| t.session == tx.session).unwrap_or(tx)
+    }
+
+    pub(super) fn level_of(&self, tx: &TxPlan) -> Option<Level> {
+        tx.level.or(self.level)
     }
 
     /// The level that a step says itself, because its session has another.

@@ -6,9 +6,6 @@ use crate::generate::plan::{OpId, Plan};
 /// other things are taken out first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// By the number of its start.
-    Transaction(OpId),
-    Operation(OpId),
     Table(String),
     Index {
         table: String,
@@ -23,30 +20,36 @@ pub enum Cut {
         table: String,
         row: usize,
     },
+    /// All rows of a table.
+    Rows(String),
     /// Constraints and properties of a table, of which there are several.
     Constraints(String),
     /// The ways in which a transaction begins.
     Start(OpId),
     /// Parts of a statement.
     Parts(OpId),
+    /// Fewer switches between sessions.
+    Schedule,
+    /// Plain values and names.
+    Plain,
 }
 
 /// What is cut together: large pieces first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
-    Transactions,
-    Operations,
     Schema,
     Data,
     Parts,
+    Schedule,
+    Plain,
 }
 
 impl Pass {
-    pub const ALL: [Pass; 5] =
-        [Pass::Transactions, Pass::Operations, Pass::Schema, Pass::Data, Pass::Parts];
+    pub const ALL: [Pass; 5] = [Pass::Schema, Pass::Data, Pass::Parts, Pass::Schedule, Pass::Plain];
 }
 
 /// The candidates of a pass. Nothing is built before it is asked for.
+#[derive(Clone, Debug)]
 pub struct Candidates {
     /// The last is the next.
     left: Vec<Cut>,
@@ -92,7 +95,16 @@ impl Candidates {
 
 impl Cut {
     fn has_several_ways(&self) -> bool {
-        matches!(self, Cut::Constraints(_) | Cut::Start(_) | Cut::Parts(_))
+        match self {
+            Cut::Constraints(_) | Cut::Start(_) | Cut::Parts(_) | Cut::Schedule | Cut::Plain => {
+                true
+            }
+            Cut::Table(_)
+            | Cut::Index { .. }
+            | Cut::Column { .. }
+            | Cut::Row { .. }
+            | Cut::Rows(_) => false,
+        }
     }
 }
 
@@ -104,8 +116,6 @@ impl Plan {
         let statements = || self.transactions.iter().flat_map(|tx| &tx.statements).map(|p| p.id);
         let tables = || self.schema.tables.iter();
         match pass {
-            Pass::Transactions => starts().map(Cut::Transaction).collect(),
-            Pass::Operations => statements().map(Cut::Operation).collect(),
             Pass::Schema => {
                 let mut cuts: Vec<Cut> =
                     tables().map(|t| Cut::Constraints(t.name.clone())).collect();
@@ -131,9 +141,12 @@ impl Plan {
                     let row = |row| Cut::Row { table: table.name.clone(), row };
                     cuts.extend((0..rows.len()).map(row));
                 }
+                cuts.extend(tables().map(|t| Cut::Rows(t.name.clone())));
                 cuts
             }
             Pass::Parts => starts().map(Cut::Start).chain(statements().map(Cut::Parts)).collect(),
+            Pass::Schedule => vec![Cut::Schedule],
+            Pass::Plain => vec![Cut::Plain],
         }
     }
 
@@ -145,8 +158,6 @@ impl Plan {
         }
         let table = |name: &str| self.schema.tables.iter().position(|t| t.name == name);
         match cut {
-            Cut::Transaction(start) => self.without_transaction(*start),
-            Cut::Operation(id) => self.without_operation(*id),
             Cut::Table(name) => self.without_table(table(name)?),
             Cut::Index { table: name, index } => {
                 let table = table(name)?;
@@ -158,6 +169,9 @@ impl Plan {
                 let columns = &self.schema.tables[table].columns;
                 self.without_column(table, columns.iter().position(|c| c.name == *column)?)
             }
+            Cut::Rows(name) => self.without_rows(table(name)?),
+            Cut::Schedule => self.fewer_switches(nth),
+            Cut::Plain => self.plainer(nth),
             Cut::Row { table: name, row } => self.without_row(table(name)?, *row),
             Cut::Constraints(name) => self.simpler_schema(table(name)?, nth),
             Cut::Start(start) => self.simpler_transaction(*start, nth),

@@ -1,22 +1,23 @@
 //! Makes plans smaller, one step at a time: whoever reduces a finding keeps
 //! the steps after which it still shows.
 //!
-//! A [`Cut`] names what is taken away; [`Candidates`] hands out one smaller plan
-//! at a time, made from the best one so far, and knows where it stands because
-//! operations keep their numbers. Every plan is whole: an operation goes with
-//! those that depend on it, and what others still need is not taken away.
+//! Operations are taken away by a strategy of [`crate::reduce`], over the graph of
+//! `dependency.rs`. For all else a [`Cut`] names what is taken away or made plain, and
+//! [`Candidates`] hands out one smaller plan at a time, made from the best one so far.
+//! Every plan is whole: an operation goes with those that make no sense without it, and
+//! what others still need is not taken away.
 
 mod candidates;
 mod dependency;
 mod expression;
+mod plain;
+mod schedule;
 mod schema;
-mod search;
 mod statement;
 
 pub use candidates::{Candidates, Cut, Pass};
-pub use search::{Smallest, Trial, reduce};
 
-use super::plan::{BeginForm, OpId, Plan, Planned, Start, TxPlan};
+use super::plan::{BeginForm, End, OpId, Plan, Planned, Start, TxPlan};
 use crate::sql::{Conflict, Expr, Stmt};
 use std::collections::BTreeSet;
 
@@ -28,39 +29,21 @@ impl Plan {
         self.clone()
     }
 
-    /// With all that depends on it, in other transactions, too.
-    fn without_transaction(&self, start: OpId) -> Option<Plan> {
-        let tx = self.transactions.iter().find(|tx| tx.start_id == start)?;
-        let gone: BTreeSet<OpId> = tx.statements.iter().map(|planned| planned.id).collect();
-        let plan = self.without_operations(gone);
-        (!plan.transactions.is_empty()).then_some(plan)
-    }
-
-    /// With all that depends on it. None where that leaves a transaction with
-    /// nothing to do.
-    fn without_operation(&self, id: OpId) -> Option<Plan> {
-        let all = || self.transactions.iter().flat_map(|tx| &tx.statements);
-        if !all().any(|planned| planned.id == id) {
-            return None;
-        }
-        let gone = self.with_dependents([id].into());
-        let emptied = |tx: &TxPlan| tx.statements.iter().all(|p| gone.contains(&p.id));
-        if self.transactions.iter().any(emptied) {
-            return None;
-        }
-        Some(self.without_operations(gone))
-    }
-
     /// Transactions that have nothing left to do go, too.
-    fn without_operations(&self, gone: BTreeSet<OpId>) -> Plan {
-        let gone = self.with_dependents(gone);
+    fn without_operations(&self, gone: &BTreeSet<OpId>) -> Plan {
         let mut plan = self.copied();
+        plan.transactions.retain(|tx| !gone.contains(&tx.start_id));
         plan.transactions.iter_mut().for_each(|tx| tx.statements.retain(|p| !gone.contains(&p.id)));
         plan.transactions.retain(|tx| !tx.statements.is_empty());
-        let left: BTreeSet<OpId> =
-            plan.transactions.iter().flat_map(TxPlan::sequence).map(|(id, _)| id).collect();
-        plan.schedule.retain(|id| left.contains(id));
+        plan.drop_unsent();
         plan
+    }
+
+    /// The schedule has nothing that no transaction sends.
+    fn drop_unsent(&mut self) {
+        let sent: BTreeSet<OpId> =
+            self.transactions.iter().flat_map(TxPlan::sequence).map(|(id, _)| id).collect();
+        self.schedule.retain(|id| sent.contains(id));
     }
 
     fn planned(&self, id: OpId) -> Option<&Planned> {
@@ -88,9 +71,17 @@ impl Plan {
         if old.level.is_some() {
             edits.push(|tx| tx.level = None);
         }
+        if old.start == Start::Explicit(BeginForm::Plain)
+            && old.end == End::Commit
+            && old.statements.len() == 1
+            && self.level_of(old) == self.level_of(self.first_of_session(old))
+        {
+            edits.push(|tx| (tx.start, tx.end) = (Start::Autocommit, End::None));
+        }
         let edit = edits.into_iter().rev().nth(nth)?;
         let mut plan = self.copied();
         edit(&mut plan.transactions[place]);
+        plan.drop_unsent();
         Some(plan)
     }
 
@@ -110,11 +101,15 @@ impl Plan {
 
     /// Where a prepared statement is executed, if that is one place.
     fn only_use(&self, prepare: OpId) -> Option<OpId> {
-        matches!(self.planned(prepare)?.statement, Stmt::Prepare { .. }).then_some(())?;
-        let mut uses = self.with_dependents([prepare].into());
-        uses.remove(&prepare);
-        let only = uses.pop_first()?;
-        uses.is_empty().then_some(only)
+        let Stmt::Prepare { name, .. } = &self.planned(prepare)?.statement else { return None };
+        let prepares = |tx: &&TxPlan| tx.statements.iter().any(|p| p.id == prepare);
+        let session = &self.transactions.iter().find(prepares)?.session;
+        let own = self.transactions.iter().filter(|tx| tx.session == *session);
+        let mut uses = own
+            .flat_map(|tx| &tx.statements)
+            .filter(|p| matches!(&p.statement, Stmt::Execute(used) if used == name));
+        let only = uses.next()?.id;
+        uses.next().is_none().then_some(only)
     }
 
     /// A prepared statement that is executed once, sent as it is.
@@ -123,7 +118,7 @@ impl Plan {
             return None;
         };
         let plan = self.with_statement(execute, (**statement).clone());
-        Some(plan.without_operations([prepare].into()))
+        Some(plan.without_operations(&[prepare].into()))
     }
 
     /// Whether an upsert names this set of columns as its key.

@@ -22,6 +22,21 @@ impl Plan {
         Some(plan)
     }
 
+    /// None where there are fewer than two, or a row of another table refers to them.
+    pub(super) fn without_rows(&self, table: usize) -> Option<Plan> {
+        let name = &self.schema.tables.get(table)?.name;
+        let children = self.schema.tables.iter().zip(&self.rows);
+        let refers = |(child, rows): (&Table, &super::super::Rows)| {
+            !rows.is_empty() && child.foreign_keys.iter().any(|f| f.parent == *name)
+        };
+        if self.rows.get(table)?.len() < 2 || children.into_iter().any(refers) {
+            return None;
+        }
+        let mut plan = self.copied();
+        plan.rows[table].clear();
+        Some(plan)
+    }
+
     /// None while a statement or a foreign key names it.
     pub(super) fn without_table(&self, table: usize) -> Option<Plan> {
         let name = &self.schema.tables.get(table)?.name;

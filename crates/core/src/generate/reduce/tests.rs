@@ -4,8 +4,10 @@
 use super::*;
 use crate::Level;
 use crate::generate::plan::number_operations;
-use crate::generate::{Dialect, Generator, Options, Planned};
-use crate::sql::{Index, Stmt};
+use crate::generate::{Dialect, Generator, Options, Planned, TxPlan};
+use crate::inquiry::Inquiry;
+use crate::reduce::{Question, Smallest, Strategy, Subject, Trial, bound, reduce};
+use crate::sql::{Binary, Conflict, Delete, Expr, Index, Insert, InsertSource, Stmt};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
@@ -45,13 +47,21 @@ fn write(plan: &Plan) -> Stmt {
     plan.statements().find(|s| s.written_table().is_some()).cloned().expect("every plan writes")
 }
 
-/// How many statements each transaction has after a cut.
-fn left(plan: &Plan, cut: &Cut) -> Option<Vec<usize>> {
-    plan.cut(cut, 0).map(|p| p.transactions.iter().map(|tx| tx.statements.len()).collect())
+/// How many statements each transaction has without an operation.
+fn left(plan: &Plan, gone: OpId) -> Vec<usize> {
+    without(plan, gone).transactions.iter().map(|tx| tx.statements.len()).collect()
 }
 
-fn cut_of(plan: &Plan, tx: usize, statement: usize) -> Cut {
-    Cut::Operation(plan.transactions[tx].statements[statement].id)
+fn without(plan: &Plan, gone: OpId) -> Plan {
+    let of = |tx: &TxPlan| [vec![tx.start_id], tx.statements.iter().map(|p| p.id).collect()];
+    let nodes: Vec<OpId> = plan.transactions.iter().flat_map(of).flatten().collect();
+    let mut kept = vec![true; nodes.len()];
+    plan.graph().take(&[nodes.iter().position(|id| *id == gone).unwrap()], &mut kept);
+    plan.keeping(&kept)
+}
+
+fn id_of(plan: &Plan, tx: usize, statement: usize) -> OpId {
+    plan.transactions[tx].statements[statement].id
 }
 
 #[test]
@@ -65,9 +75,9 @@ fn a_savepoint_goes_with_the_way_back_to_it_and_with_no_others() {
     ];
     let alone = vec![Stmt::Savepoint("p".into()), other, Stmt::Release("p".into())];
     let plan = plan_of(&[("s1", there_and_back), ("s2", alone)]);
-    assert_eq!(left(&plan, &cut_of(&plan, 0, 1)), Some(vec![2, 3]), "another has its own p");
-    assert_eq!(left(&plan, &cut_of(&plan, 0, 3)), Some(vec![3, 3]), "nothing needs it");
-    assert_eq!(left(&plan, &cut_of(&plan, 0, 2)), Some(vec![3, 3]));
+    assert_eq!(left(&plan, id_of(&plan, 0, 1)), vec![2, 3], "another has its own p");
+    assert_eq!(left(&plan, id_of(&plan, 0, 3)), vec![3, 3], "nothing needs it");
+    assert_eq!(left(&plan, id_of(&plan, 0, 2)), vec![3, 3]);
 }
 
 #[test]
@@ -79,11 +89,10 @@ fn what_is_prepared_is_known_to_later_transactions_of_its_session() {
     let second = vec![execute(), other.clone()];
     let stranger = vec![prepare, execute()];
     let plan = plan_of(&[("s1", first), ("s1", second), ("s2", stranger)]);
-    assert_eq!(left(&plan, &cut_of(&plan, 0, 1)), Some(vec![1, 1, 2]));
-    let first_gone = Cut::Transaction(plan.transactions[0].start_id);
-    assert_eq!(left(&plan, &first_gone), Some(vec![1, 2]), "its execution goes with it");
-    let both = Cut::Operation(plan.transactions[2].statements[0].id);
-    assert_eq!(left(&plan, &both), None, "its transaction would have nothing to do");
+    assert_eq!(left(&plan, id_of(&plan, 0, 1)), vec![1, 1, 2]);
+    let first = plan.transactions[0].start_id;
+    assert_eq!(left(&plan, first), vec![1, 2], "its execution goes with it");
+    assert_eq!(left(&plan, id_of(&plan, 2, 0)), vec![2, 2], "nothing to do is left");
     let sent = plan.cut(&Cut::Parts(plan.transactions[0].statements[1].id), 0).unwrap();
     assert_eq!(sent.transactions[1].statements[0].statement, other, "sent where it was executed");
     assert_eq!(sent.transactions[0].statements.len(), 1);
@@ -97,8 +106,8 @@ fn an_index_goes_with_what_drops_it_wherever_that_is() {
     let create = Stmt::CreateIndex { table: table.clone(), index };
     let drop = Stmt::DropIndex { table: Some(table), index: "fresh".into() };
     let plan = plan_of(&[("s1", vec![create, other.clone()]), ("s2", vec![drop, other])]);
-    assert_eq!(left(&plan, &cut_of(&plan, 0, 0)), Some(vec![1, 1]));
-    assert_eq!(left(&plan, &cut_of(&plan, 1, 0)), Some(vec![2, 1]));
+    assert_eq!(left(&plan, id_of(&plan, 0, 0)), vec![1, 1]);
+    assert_eq!(left(&plan, id_of(&plan, 1, 0)), vec![2, 1]);
 }
 
 fn generated_index() -> Index {
@@ -131,47 +140,128 @@ fn a_session_runs_its_transactions_one_after_the_other_each_at_its_level() {
     assert_eq!(crate::case::parse(&text).unwrap(), case);
 }
 
+fn trial(fails: bool) -> Trial {
+    if fails { Trial::Fails } else { Trial::Passes }
+}
+
+fn reduced(plan: &Plan, mut fails: impl FnMut(&Plan) -> bool) -> Option<Smallest<Plan>> {
+    Inquiry::new(|desk| reduce(plan, Strategy::Pisco, 0, desk))
+        .answered_by(|asked: Question<Plan>| Ok::<_, ()>(trial(fails(&asked.of))))
+        .unwrap()
+}
+
+fn writes(plan: &Plan) -> usize {
+    plan.statements().filter(|s| matches!(s, Stmt::Update(_) | Stmt::Delete(_))).count()
+}
+
 #[test]
 fn an_operation_keeps_its_number_whatever_goes() {
     for number in 0..40 {
-        let mut plan = generated(number);
+        let plan = generated(number);
         let all = |plan: &Plan| -> BTreeMap<OpId, Stmt> {
             let planned = plan.transactions.iter().flat_map(|tx| &tx.statements);
             planned.map(|p| (p.id, p.statement.clone())).collect()
         };
         let before = all(&plan);
-        for pass in [Pass::Transactions, Pass::Operations] {
-            let mut candidates = Candidates::of(&plan, pass);
-            while let Some(smaller) = candidates.next(&plan) {
-                let after = all(&smaller);
-                assert!(after.len() < all(&plan).len());
-                assert!(after.iter().all(|(id, statement)| before[id] == *statement));
-                plan = smaller;
-                candidates.taken();
+        let n = plan.graph().len();
+        for gone in 0..n {
+            let mut kept = vec![true; n];
+            plan.graph().take(&[gone], &mut kept);
+            let after = all(&plan.keeping(&kept));
+            assert!(after.len() < before.len());
+            assert!(after.iter().all(|(id, statement)| before[id] == *statement));
+        }
+    }
+}
+
+#[test]
+fn what_is_left_fails_and_nothing_smaller_does() {
+    for plan in (0..200).step_by(23).map(generated) {
+        let fails = |plan: &Plan| writes(plan) >= 2;
+        let Some(found) = reduced(&plan, fails) else {
+            assert!(!fails(&plan), "what fails is reduced");
+            continue;
+        };
+        assert_eq!((writes(&found.of), found.cut), (2, false));
+        assert_eq!(found.of.statements().count(), 2, "{:?}", found.of.to_case());
+        for pass in Pass::ALL {
+            let mut candidates = Candidates::of(&found.of, pass);
+            while let Some(smaller) = candidates.next(&found.of) {
+                assert!(!fails(&smaller), "{pass:?}: {:?}", smaller.to_case());
             }
         }
     }
 }
 
-/// Reduces while the operation is there; answers how many trials it took.
-fn reduce_to(plan: &mut Plan, kept: OpId) -> u64 {
-    let mut trials = 0;
-    loop {
-        let before = plan.clone();
-        for pass in Pass::ALL {
-            let mut candidates = Candidates::of(plan, pass);
-            while let Some(smaller) = candidates.next(plan) {
-                trials += 1;
-                if smaller.planned(kept).is_some() {
-                    *plan = smaller;
-                    candidates.taken();
-                }
-            }
-        }
-        if *plan == before {
-            return trials;
-        }
-    }
+#[test]
+fn what_is_left_is_plain() {
+    let plan = (0..).map(generated).find(|p| writes(p) >= 2 && p.transactions.len() > 1).unwrap();
+    let found = reduced(&plan, |plan| writes(plan) >= 2).unwrap();
+    let names: Vec<&str> = found.of.schema.tables.iter().map(|t| t.name.as_str()).collect();
+    assert_eq!(names[0], "t");
+    assert_eq!(found.of.schema.tables[0].columns[0].name, "a");
+    let text = crate::case::format(&found.of.to_case());
+    assert!(crate::case::parse(&text).is_ok());
+    assert!(found.of.rows.iter().all(Vec::is_empty), "no row is needed: {text}");
+}
+
+#[test]
+fn a_schedule_has_no_more_switches_than_it_needs() {
+    let other = write(&generated(0));
+    let two = || vec![other.clone(), other.clone()];
+    let mut plan = plan_of(&[("s1", two()), ("s2", two())]);
+    let (one, two) = (plan.schedule[..4].to_vec(), plan.schedule[4..].to_vec());
+    plan.schedule = one.iter().zip(&two).flat_map(|(a, b)| [*a, *b]).collect();
+    let switches = |plan: &Plan| {
+        let steps = plan.steps();
+        steps.windows(2).filter(|pair| pair[0].0 != pair[1].0).count()
+    };
+    assert_eq!(switches(&plan), 7);
+    // The second session begins after the first has, and ends before it does.
+    let at = |plan: &Plan, id: &OpId| plan.schedule.iter().position(|s| s == id);
+    let fails = |plan: &Plan| {
+        let [s1, s2] = [&one, &two].map(|t| (at(plan, &t[0]), at(plan, &t[3])));
+        s1.0 < s2.0 && s2.1 < s1.1 && plan.statements().count() == 4
+    };
+    assert!(!fails(&plan));
+    plan.schedule.swap(6, 7);
+    let found = reduced(&plan, fails).unwrap();
+    assert_eq!(switches(&found.of), 2);
+}
+
+#[test]
+fn who_looks_for_a_row_hangs_on_who_inserted_it() {
+    let mut plan = plan_of(&[("s1", vec![write(&generated(0))])]);
+    let table = plan.schema.tables.iter().find(|t| t.primary_key.len() == 1).unwrap().clone();
+    let key = table.primary_key[0].clone();
+    let insert = |n| {
+        let values = InsertSource::Values(vec![vec![Expr::int(n)]]);
+        Stmt::Insert(Insert {
+            table: table.name.clone(),
+            alias: None,
+            columns: vec![key.clone()],
+            source: values,
+            conflict: Conflict::Fail,
+            returning: Vec::new(),
+        })
+    };
+    let delete = |n| {
+        let filter = Expr::binary(Binary::Equal, Expr::column(&key), Expr::int(n));
+        Stmt::Delete(Delete { filter: Some(filter), ..Delete::from(&table.name) })
+    };
+    let (schema, rows) = (plan.schema.clone(), plan.rows.clone());
+    plan = plan_of(&[("s1", vec![insert(901), insert(902)]), ("s2", vec![delete(901)])]);
+    (plan.schema, plan.rows) = (schema, rows);
+    let graph = plan.graph();
+    let unit = |of: usize| {
+        let mut kept = vec![true; graph.len()];
+        graph.take_units(&[of], &mut kept);
+        kept.iter().filter(|kept| !**kept).count()
+    };
+    assert_eq!([unit(0), unit(1), unit(2), unit(3), unit(4)], [4, 2, 1, 2, 1]);
+    let mut alone = vec![true; graph.len()];
+    graph.take(&[1], &mut alone);
+    assert_eq!(alone.iter().filter(|kept| !**kept).count(), 1, "it can be sent without the row");
 }
 
 #[test]
@@ -188,14 +278,14 @@ fn what_is_built_for_a_trial_does_not_grow_with_the_case() {
         let mut plan = plan_of(&all);
         (plan.schema, plan.rows) = (one.schema.clone(), one.rows.clone());
         let kept = plan.transactions[plan.transactions.len() / 2].statements[0].id;
-        let cuts: usize = Pass::ALL.iter().map(|pass| plan.cuts(*pass).len()).sum();
         let before = COPIES.get();
-        let trials = reduce_to(&mut plan, kept);
-        let built = COPIES.get() - before;
-        println!("{cuts} cuts, {trials} trials, {built} plans built");
-        assert!(cuts > 10 * copies, "{cuts}: it is a case with so much to cut");
+        let found = reduced(&plan, |plan| plan.planned(kept).is_some()).unwrap();
+        let (built, trials) = (COPIES.get() - before, u64::from(found.spent.trials()));
+        println!("{} operations, {trials} trials, {built} plans built", found.spent.operations);
         // One each, and some that turned out to be needed.
-        assert!(built < 2 * trials, "{built} plans in {trials} trials");
-        assert_eq!(plan.transactions.len(), 1);
+        assert!(built < 2 * trials + 10, "{built} plans in {trials} trials");
+        assert_eq!(found.of.transactions.len(), 1);
+        let most = bound(found.spent.operations, found.spent.needed);
+        assert!(f64::from(found.spent.strategy) <= most);
     }
 }
