@@ -17,15 +17,18 @@ pub mod judge;
 pub mod level;
 pub mod matrix;
 pub mod oracle;
+pub mod order;
 pub mod profile;
 pub mod random;
 pub mod recording;
+pub mod reduce;
 pub mod script;
 pub mod semantics;
 pub mod spec;
 pub mod sql;
 pub mod trace;
 pub mod transcript;
+pub mod triage;
 pub mod value;
 
 pub use anomaly::Anomaly;

@@ -5,6 +5,9 @@
 //!   mysqltest ┼──►  Case  ──►──┼─► spec
 //!   spec ────┘                 ├─► mysqltest
 //!   case ────┘                 └─► annotated SQL
+//!
+//!   Case + History ──► spec + what isolationtester prints, mysqltest + its result,
+//!                      a Python program, a bug report
 //! ```
 //!
 //! What a format cannot say about the run is an error that names the line,
@@ -12,22 +15,54 @@
 //! comments where there is no place for it.
 
 mod mtr_read;
+mod mtr_run;
 mod mtr_words;
 mod mtr_write;
+mod python;
+mod recorded;
 mod replbug;
+mod report;
+mod shown;
 mod spec_read;
+mod spec_run;
 mod spec_write;
 mod sql_write;
 
 pub use mtr_read::read_mtr;
+pub use mtr_run::mtr_of_run;
 pub use mtr_write::write_mtr;
+pub use python::{deviations_of_case, has_python, python_of_run};
 pub use replbug::read_replbug;
+pub use report::{Told, report_of_run};
 pub use spec_read::case_of_spec;
+pub use spec_run::spec_of_run;
 pub use spec_write::spec_of_case;
 pub use sql_write::{Results, write_sql, write_sql_with};
 
 use crate::case::{Case, ParseError, Setup};
-use crate::{Level, sql};
+use crate::{History, Level, sql};
+
+/// A test in another tool's language, and what that tool prints of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    pub text: String,
+    pub result: String,
+}
+
+/// Where a recorded run went wrong, and what is expected there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deviation {
+    pub spot: Spot,
+    pub expected: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// By its place in the case.
+    Step(usize),
+    /// By its place among the final reads.
+    Final(usize),
+}
 
 /// What the wanted format has no words for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +170,18 @@ fn session_level_of(statement: &str) -> Option<Level> {
 fn is_cleanup(statement: &str) -> bool {
     let first = statement.split_whitespace().next().unwrap_or("");
     sql::kind(statement) == sql::Kind::Ddl && first.eq_ignore_ascii_case("drop")
+}
+
+/// The same for a recorded run, which is the result: what the case claims of
+/// other engines would be in its way.
+fn remarks_of_run(case: &Case, history: &History, mark: &str) -> String {
+    let on = &history.on;
+    let mut told = Case { expectations: Vec::new(), ..case.clone() };
+    let level = history.level.map_or(String::new(), |l| format!(" at {l}"));
+    let recorded = format!("Recorded on {} {}{level}.", on.engine, on.version);
+    let gap = if told.about.is_empty() { "" } else { "\n" };
+    told.about.push_str(&format!("{gap}{recorded}"));
+    remarks(&told, mark)
 }
 
 /// Comment lines for what a case says about itself and its results.

@@ -8,9 +8,10 @@ use super::{Unsayable, ended, general_setup, remarks};
 use crate::Level;
 use crate::case::{Case, Claim, Expectation, Expected, Subject};
 
-const WAIT_FOR_LOCK: &str = "let $wait_condition = select count(*) > 0 from \
-    information_schema.innodb_trx where trx_state = 'LOCK WAIT';\n\
-    --source include/wait_condition.inc\n";
+/// How many statements wait for a lock: of a row, or of a table or a name.
+const LOCK_WAITS: &str = "select (select count(*) from information_schema.innodb_trx \
+    where trx_state = 'LOCK WAIT') + (select count(*) from information_schema.processlist \
+    where state like 'Waiting for%lock%' or state = 'User lock')";
 
 pub fn write_mtr(case: &Case) -> Result<String, Unsayable> {
     let mut out = remarks(case, "#");
@@ -54,8 +55,11 @@ pub fn write_mtr(case: &Case) -> Result<String, Unsayable> {
         if waits {
             out.push_str("send\n");
             push(&mut out, &step.sql, step.line.0)?;
-            out.push_str(WAIT_FOR_LOCK);
             sent.push((step.session.clone(), error));
+            // No connection takes a query between send and reap.
+            go_to(&mut out, &mut current, "default");
+            out.push_str(&format!("let $wait_condition= {LOCK_WAITS} >= {};\n", sent.len()));
+            out.push_str("--source include/wait_condition.inc\n");
         } else {
             say_error(&mut out, error.as_deref());
             push(&mut out, &step.sql, step.line.0)?;
@@ -75,13 +79,13 @@ pub fn write_mtr(case: &Case) -> Result<String, Unsayable> {
     Ok(out)
 }
 
-const NO_SNAPSHOT: &str = "MySQL has no level snapshot";
+pub(super) const NO_SNAPSHOT: &str = "MySQL has no level snapshot";
 
-fn known_level(level: Level) -> Option<String> {
+pub(super) fn known_level(level: Level) -> Option<String> {
     (level != Level::Snapshot).then(|| level.name().to_lowercase())
 }
 
-fn go_to(out: &mut String, current: &mut String, session: &str) {
+pub(super) fn go_to(out: &mut String, current: &mut String, session: &str) {
     if current != session {
         out.push_str(&format!("--connection {session}\n"));
         *current = session.into();
@@ -103,7 +107,7 @@ fn say_error(out: &mut String, code: Option<&str>) {
 }
 
 /// A line of a statement that looks like a command would be taken for one.
-fn push(out: &mut String, sql: &str, line: usize) -> Result<(), Unsayable> {
+pub(super) fn push(out: &mut String, sql: &str, line: usize) -> Result<(), Unsayable> {
     let sql = ended(sql);
     if sql.lines().any(|l| l.trim_start().starts_with("--") || l.trim_start().starts_with('#')) {
         let message = "mysqltest would take a comment line of this statement for a command";

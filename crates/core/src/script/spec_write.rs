@@ -92,7 +92,7 @@ fn add_step(spec: &mut Spec, session: usize, sql: &str) -> StepId {
     StepId { session, step }
 }
 
-fn check(sql: &str, line: usize) -> Result<(), Unsayable> {
+pub(super) fn check(sql: &str, line: usize) -> Result<(), Unsayable> {
     match sql.contains('}') {
         true => Err(Unsayable::at(line, "a spec's SQL ends at the first }, so it cannot hold one")),
         false => Ok(()),
@@ -107,22 +107,21 @@ fn level_is_unknown(level: Option<Level>) -> bool {
     level == Some(Level::Snapshot)
 }
 
-/// `create table t …` is undone by `drop table t`.
-fn drop_of(statement: &str) -> Option<String> {
+/// `create table t …` is undone by `drop table t`, and so are views and
+/// routines.
+pub(super) fn drop_of(statement: &str) -> Option<String> {
+    const KINDS: [&str; 4] = ["table", "view", "procedure", "function"];
     if sql::kind(statement) != sql::Kind::Ddl {
         return None;
     }
     let words: Vec<&str> = statement.split_whitespace().collect();
-    let rest = match words.as_slice() {
-        [create, table, rest @ ..]
-            if create.eq_ignore_ascii_case("create") && table.eq_ignore_ascii_case("table") =>
-        {
-            rest
-        }
-        _ => return None,
-    };
+    let [create, kind, rest @ ..] = words.as_slice() else { return None };
+    let kind = KINDS.iter().find(|k| kind.eq_ignore_ascii_case(k))?;
+    if !create.eq_ignore_ascii_case("create") {
+        return None;
+    }
     let skipped =
         if rest.first()?.eq_ignore_ascii_case("if") { rest.get(3)? } else { rest.first()? };
     let name = skipped.split('(').next().filter(|n| !n.is_empty())?;
-    Some(format!("\n  drop table {name};"))
+    Some(format!("\n  drop {kind} {name};"))
 }
