@@ -65,13 +65,15 @@ fn quoted(text: &str, mark: char, escapes: bool) -> usize {
     text.len()
 }
 
-/// `update T set …` or `delete from T`, with or without `where P`.
+/// `update T set …` or `delete from T`, with or without `where P` and `returning …`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Change<'a> {
     pub table: &'a str,
     /// Everything before the predicate.
     pub head: &'a str,
     pub predicate: Option<&'a str>,
+    /// `returning …`, or nothing.
+    pub returning: &'a str,
 }
 
 impl<'a> Change<'a> {
@@ -82,37 +84,48 @@ impl<'a> Change<'a> {
         let is = |i: usize, word: &str| all.get(i).is_some_and(|t| t.is(word));
         let (table, body) = if is(0, "update") && is(2, "set") {
             (name(1)?, 3)
-        } else if is(0, "delete") && is(1, "from") && (all.len() == 3 || is(3, "where")) {
+        } else if is(0, "delete")
+            && is(1, "from")
+            && (all.len() == 3 || is(3, "where") || is(3, "returning"))
+        {
             (name(2)?, 3)
         } else {
             return None;
         };
-        const MORE: [&str; 7] = ["from", "join", "using", "order", "limit", "returning", "window"];
+        const MORE: [&str; 6] = ["from", "join", "using", "order", "limit", "window"];
         if all[body..].iter().any(|t| MORE.iter().any(|w| t.is(w))) {
             return None;
         }
-        let cut = all[body..].iter().find(|t| t.is("where")).map(|t| t.at);
+        let returning = all[body..].iter().find(|t| t.is("returning")).map(|t| t.at);
+        let (sql, returning) = sql.split_at(returning.unwrap_or(sql.len()));
+        let before = |t: &&Token<'_>| t.at < sql.len();
+        let cut = all[body..].iter().filter(before).find(|t| t.is("where")).map(|t| t.at);
         Some(Change {
             table: table.text,
             head: sql[..cut.unwrap_or(sql.len())].trim_end(),
             predicate: cut.map(|at| sql[at + "where".len()..].trim()),
+            returning: returning.trim_end(),
         })
     }
 
-    /// All of it, without a comment at its end.
-    pub fn whole(&self) -> String {
-        match self.predicate {
-            Some(predicate) => format!("{} where {predicate}", self.head),
-            None => self.head.into(),
-        }
+    /// The same change of so many rows at most, without a comment at its end.
+    pub fn limited(&self, rows: i64) -> String {
+        let Change { head, returning, .. } = self;
+        let limited = match self.predicate {
+            Some(predicate) => format!("{head} where {predicate} limit {rows} {returning}"),
+            None => format!("{head} limit {rows} {returning}"),
+        };
+        limited.trim_end().into()
     }
 
     /// The same change where its predicate and `more` hold.
     pub fn and(&self, more: &str) -> String {
-        match self.predicate {
-            Some(predicate) => format!("{} where ({predicate}) and {more}", self.head),
-            None => format!("{} where {more}", self.head),
-        }
+        let Change { head, returning, .. } = self;
+        let narrowed = match self.predicate {
+            Some(predicate) => format!("{head} where ({predicate}) and {more} {returning}"),
+            None => format!("{head} where {more} {returning}"),
+        };
+        narrowed.trim_end().into()
     }
 
     /// A query of `what` over the rows that match, with `tail` behind it.
@@ -126,15 +139,17 @@ impl<'a> Change<'a> {
     }
 }
 
-/// `insert into T [(columns)] values (…), …` and nothing behind it.
+/// `insert into T [(columns)] values (…), … [returning …]` and nothing else behind it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Insert<'a> {
     pub table: &'a str,
     /// None when the statement does not list them.
     pub columns: Option<Vec<&'a str>>,
     pub rows: u64,
-    /// From the table on, without a comment at the end.
+    /// From the table on, without RETURNING and without a comment at the end.
     pub rest: &'a str,
+    /// RETURNING and what follows; empty where there is none.
+    pub returning: &'a str,
 }
 
 impl<'a> Insert<'a> {
@@ -146,9 +161,14 @@ impl<'a> Insert<'a> {
         }
         let values = all.iter().position(|t| t.is("values"))?;
         let behind = &all[values + 1..];
-        if behind.iter().any(|t| t.word && t.depth == 0) {
+        let outer = behind.iter().position(|t| t.word && t.depth == 0);
+        if outer.is_some_and(|at| !behind[at].is("returning")) {
             return None;
         }
+        let (behind, end) = match outer {
+            Some(at) => (&behind[..at], behind[at].at),
+            None => (behind, sql.len()),
+        };
         let columns = match &all[3..values] {
             [] => None,
             [open, inner @ .., close] if open.text == "(" && close.text == ")" => {
@@ -161,7 +181,8 @@ impl<'a> Insert<'a> {
             table: all[2].text,
             columns,
             rows: u64::try_from(rows).unwrap_or(1),
-            rest: &sql[all[2].at..],
+            rest: sql[all[2].at..end].trim_end(),
+            returning: &sql[end..],
         })
     }
 }
@@ -207,11 +228,13 @@ mod tests {
             "update t set a = 1 from u where t.a = u.a",
             "delete from t using u where t.a = u.a",
             "delete from t where a = 1 order by a limit 1",
-            "update t set a = 1 returning a",
             "insert into t values (1)",
         ] {
             assert_eq!(Change::parse(other, false), None, "{other}");
         }
+        let returning = Change::parse("update t set a = 1 where b returning a", false).unwrap();
+        assert_eq!(returning.and("c"), "update t set a = 1 where (b) and c returning a");
+        assert_eq!(returning.limited(2), "update t set a = 1 where b limit 2 returning a");
         let nested = "update t set a = 1 where a in (select a from u order by a)";
         assert!(Change::parse(nested, false).is_some());
     }
@@ -222,12 +245,16 @@ mod tests {
         let insert = insert.unwrap();
         assert_eq!((insert.rows, insert.columns), (2, Some(vec!["a", "b"])));
         assert_eq!(Insert::parse("insert into t values (1)", false).unwrap().columns, None);
+        let insert =
+            Insert::parse("insert into t values (1), (2) returning (a), b", false).unwrap();
+        assert_eq!((insert.rows, insert.rest), (2, "t values (1), (2)"));
+        assert_eq!(insert.returning, "returning (a), b");
         assert_eq!(Insert::parse("insert into t values ('a\\'b)')", true).unwrap().rows, 1);
         for other in [
             "insert into t select * from u",
             "insert ignore into t values (1)",
             "insert into t values (1) on conflict do nothing",
-            "insert into t values (1) returning a",
+            "insert into t values (1) as n returning a",
         ] {
             assert_eq!(Insert::parse(other, false), None, "{other}");
         }

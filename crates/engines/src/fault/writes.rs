@@ -86,9 +86,13 @@ pub(super) fn row_skipped(m: &Moment<'_>) -> Option<Next> {
         Family::Mysql => {
             // The count has to see what the change will see, not a snapshot.
             let count = change.select("count(*)", " for update");
-            let (own, sql) = (Arc::clone(m.own), change.whole());
+            let (own, sql) = (Arc::clone(m.own), m.sql.to_string());
+            let limited = move |rows| Change::parse(&sql, true).map(|change| change.limited(rows));
             Some(run(m.own, count, move |counted| match counted_rows(&counted) {
-                Some(n) if n > 0 => run(&own, format!("{sql} limit {}", n - 1), or_plain),
+                Some(n) if n > 0 => match limited(n - 1) {
+                    Some(fewer) => run(&own, fewer, or_plain),
+                    None => Next::Plain,
+                },
                 Some(_) => Next::Plain,
                 None => or_plain(counted),
             }))
@@ -160,8 +164,8 @@ pub(super) fn duplicate_key_accepted(m: &Moment<'_>) -> Option<Next> {
     let done = Outcome::Affected(insert.rows);
     let own = Arc::clone(m.own);
     let replace = match family {
-        Family::Sqlite => format!("insert or replace into {}", insert.rest),
-        Family::Mysql => format!("replace into {}", insert.rest),
+        Family::Sqlite => format!("insert or replace into {} {}", insert.rest, insert.returning),
+        Family::Mysql => format!("replace into {} {}", insert.rest, insert.returning),
         Family::Postgres => {
             let (sql, upsert) = (m.sql.to_string(), Upsert::of(&insert));
             return Some(marked(m.own, move || {
@@ -190,6 +194,8 @@ fn is_duplicate(reply: &Reply) -> bool {
 fn accepted(first: Reply, second: Reply, done: Outcome) -> Next {
     match second.error() {
         Some(_) => answer(first, second),
+        // What RETURNING gives is an answer already.
+        None if matches!(second.outcome, Outcome::Rows { .. }) => Next::Answer(second),
         None => Next::Answer(Reply { outcome: done, ..second }),
     }
 }
@@ -199,6 +205,7 @@ struct Upsert {
     table: String,
     columns: Option<Vec<String>>,
     rest: String,
+    returning: String,
 }
 
 impl Upsert {
@@ -208,6 +215,7 @@ impl Upsert {
             table: insert.table.into(),
             columns: insert.columns.as_ref().map(texts),
             rest: insert.rest.into(),
+            returning: insert.returning.into(),
         }
     }
 
@@ -238,9 +246,10 @@ impl Upsert {
     fn sql(&self, constraint: &str, columns: &[String]) -> String {
         let set: Vec<String> = columns.iter().map(|c| format!("{c} = excluded.{c}")).collect();
         format!(
-            "insert into {} on conflict on constraint {constraint} do update set {}",
+            "insert into {} on conflict on constraint {constraint} do update set {} {}",
             self.rest,
-            set.join(", ")
+            set.join(", "),
+            self.returning
         )
     }
 }

@@ -84,7 +84,9 @@ impl FreeRun {
     ) -> Result<Trace, RunError> {
         runner.bring_back()?;
         let names = (1..=self.sessions).map(|n| format!("s{n}")).collect();
-        let recorder = Recorder::new(runner.engine.info().clone(), self.level, names);
+        let mut recorder = Recorder::new(runner.engine.info().clone(), self.level, names);
+        let profile = runner.engine.profile();
+        recorder.controlled(profile.control(self.level.unwrap_or(profile.default_level)));
         let workers = match self.open_sessions(runner) {
             Ok(workers) => workers,
             Err(error) => {

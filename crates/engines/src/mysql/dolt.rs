@@ -14,7 +14,7 @@ use crate::server::{PrivateServer, Recipe, program};
 use crate::target::{Named, Options, Target};
 use isolde_core::Level;
 use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{Ddl, ErrorRule, Profile, Promise, Waiting, rule};
+use isolde_core::profile::{Ddl, ErrorRule, Profile, Promise, Protocol, Sees, Waiting, rule};
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
@@ -40,6 +40,8 @@ pub fn profile() -> Profile {
             .into(),
         untested: false,
         commit_ordered: Vec::new(),
+        protocol: Protocol::Occ,
+        sees: Level::ALL.map(|level| (level, Sees::SnapshotOfBegin)).to_vec(),
     }
 }
 

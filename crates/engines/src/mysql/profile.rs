@@ -2,7 +2,7 @@
 
 use super::errors::common_errors;
 use isolde_core::history::ErrorEffect;
-use isolde_core::profile::{Ddl, Profile, Waiting, promise};
+use isolde_core::profile::{Ddl, Profile, Protocol, Sees, Waiting, promise};
 use isolde_core::{Anomaly, Level};
 
 fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
@@ -34,6 +34,11 @@ fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
         documentation: documentation.into(),
         untested: false,
         commit_ordered: vec![Level::Serializable],
+        protocol: Protocol::Mvcc2pl,
+        sees: vec![
+            (Level::RepeatableRead, Sees::SnapshotOfFirstRead),
+            (Level::Serializable, Sees::Locked),
+        ],
     }
 }
 

@@ -13,7 +13,7 @@ use crate::fetch::install::{self, Install};
 use crate::server::{PrivateServer, Recipe, free_port, program};
 use crate::target::{Named, Options, Target};
 use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{Ddl, Profile, Waiting, promise, rule};
+use isolde_core::profile::{Ddl, Profile, Protocol, Sees, Waiting, promise, rule};
 use isolde_core::{Anomaly, Level};
 use rustix::process::Signal;
 use std::path::Path;
@@ -47,6 +47,8 @@ pub fn profile(optimistic: bool) -> Profile {
         documentation: "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels".into(),
         untested: false,
         commit_ordered: Vec::new(),
+        protocol: if optimistic { Protocol::Occ } else { Protocol::Mvcc2pl },
+        sees: vec![(Level::RepeatableRead, Sees::SnapshotOfBegin)],
     }
 }
 

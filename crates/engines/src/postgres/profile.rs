@@ -1,7 +1,7 @@
 //! What PostgreSQL promises at each level, and what its writes do by design.
 
 use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{Ddl, Profile, Waiting, promise, rule};
+use isolde_core::profile::{Ddl, Profile, Protocol, Sees, Waiting, promise, rule};
 use isolde_core::{Anomaly, Level};
 
 pub fn profile() -> Profile {
@@ -39,5 +39,7 @@ pub fn profile() -> Profile {
         documentation: "https://www.postgresql.org/docs/current/transaction-iso.html".into(),
         untested: false,
         commit_ordered: Vec::new(),
+        protocol: Protocol::Mvcc2pl,
+        sees: vec![(Level::ReadUncommitted, Sees::Committed)],
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Mode;
 use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{Ddl, Profile, Waiting, promise, rule};
+use isolde_core::profile::{Ddl, Profile, Protocol, Waiting, promise, rule};
 use isolde_core::{Anomaly, Level};
 
 pub fn profile(mode: Mode) -> Profile {
@@ -46,5 +46,7 @@ pub fn profile(mode: Mode) -> Profile {
         // A reader of the write-ahead log keeps its snapshot while a writer
         // commits, so it may come before one that ended earlier.
         commit_ordered: if mode == Mode::Wal { vec![] } else { vec![Level::Serializable] },
+        protocol: Protocol::Mvcc2pl,
+        sees: Vec::new(),
     }
 }
