@@ -8,9 +8,9 @@ use crate::check::Checked;
 use crate::error::HuntError;
 use crate::evaluated::{Answered, Asked, Evaluated};
 use isolde_core::generate::Plan;
-use isolde_core::history::TargetInfo;
+use isolde_core::history::{Death, TargetInfo};
 use isolde_core::inquiry::{Answer, Inquiry, Laid, Question};
-use isolde_core::oracle::broken;
+use isolde_core::oracle::{broken, topological};
 use isolde_core::semantics::Reading;
 use isolde_core::semantics::version_tables::VersionTables;
 use isolde_core::{Case, History, Level};
@@ -114,6 +114,8 @@ pub struct Executor {
     evaluated: Evaluated,
     /// Internal errors and lost sessions matter, too, not only lost servers.
     pub heeds_errors: bool,
+    /// How the topological oracle works.
+    pub topological: topological::Options,
     /// What people should hear of the server.
     pub notices: Notices,
 }
@@ -134,6 +136,7 @@ impl Executor {
             made_versions: None,
             evaluated: Evaluated::default(),
             heeds_errors: true,
+            topological: topological::Options::default(),
             notices: Notices::default(),
         }
     }
@@ -179,7 +182,7 @@ impl Executor {
     /// not run again.
     pub fn inquire<T>(
         &mut self,
-        (fixture, case): (&Fixture, &Case),
+        (fixture, about): (&Fixture, &Case),
         inquiry: Inquiry<'_, T>,
         known: &mut Vec<(Case, History)>,
     ) -> Result<T, HuntError> {
@@ -189,7 +192,8 @@ impl Executor {
                 if let Some((_, history)) = known.iter().find(|(c, _)| *c == *case) {
                     return Ok(Answer::Ran(Box::new(history.clone())));
                 }
-                let history = self.run_unbroken(fixture, &case, "in a serial run")?;
+                let history = self.run_unbroken(fixture, &case, "in a serial run");
+                let history = history.map_err(|error| self.told_of(fixture, about, error))?;
                 known.push((*case, history.clone()));
                 Ok(Answer::Ran(Box::new(history)))
             }
@@ -197,13 +201,14 @@ impl Executor {
                 let Laid { create, reset } = *laid;
                 let changes_schema = reset.is_empty();
                 let own = Fixture { create, reset, changes_schema, versions: None, reading: None };
-                let history = self.run_unbroken(&own, &case, "on tables that tell versions")?;
+                let history = self.run_unbroken(&own, &case, "on tables that tell versions");
+                let history = history.map_err(|error| self.told_of(fixture, about, error))?;
                 Ok(Answer::Ran(Box::new(history)))
             }
             Question::Evaluate(statements) => {
                 match self.evaluate(fixture, statements, &mut asked) {
                     Ok(answer) => Ok(Answer::Evaluated(answer)),
-                    Err(HuntError::Run(error)) => Err(self.broke(fixture, case, error)),
+                    Err(HuntError::Run(error)) => Err(self.broke(fixture, about, error)),
                     // Tables of somebody's own that cannot be had twice: then
                     // nothing is evaluated.
                     Err(HuntError::Fixture { error, .. })
@@ -225,11 +230,34 @@ impl Executor {
         };
         self.made = None;
         self.forget_versions();
+        self.fell(fixture, case, death, "while statements were evaluated")
+    }
+
+    /// Nobody can read or repeat a case without a statement, such as the serial run of a
+    /// case in which nobody committed: what broke there is told of the case in question.
+    fn told_of(&self, fixture: &Fixture, about: &Case, error: HuntError) -> HuntError {
+        match error {
+            HuntError::Broke(broke) if broke.case.steps.is_empty() => {
+                match broke.checked.concurrent.death {
+                    Some(death) => self.fell(fixture, about, death, broke.moment),
+                    None => HuntError::Broke(broke),
+                }
+            }
+            other => other,
+        }
+    }
+
+    fn fell(
+        &self,
+        fixture: &Fixture,
+        case: &Case,
+        death: Death,
+        moment: &'static str,
+    ) -> HuntError {
         let history = self.runner.not_run(case, None, death);
         let differences = broken(case, &history);
         let checked = Checked::crash(history, differences);
         let (fixture, case) = (fixture.clone(), case.clone());
-        let moment = "while statements were evaluated";
         HuntError::Broke(Box::new(Broke { fixture, case, checked, moment }))
     }
 

@@ -3,13 +3,15 @@
 //! What is found is the same, beside the crash; nothing is lost or doubled.
 
 use isolde_core::generate::{Dialect, Generator, Options};
+use isolde_core::inquiry::Inquiry;
 use isolde_core::oracle::USUAL;
 use isolde_core::profile::Waiting;
 use isolde_engines::engine::{Engine, EngineError, Outcome};
 use isolde_engines::fault::{self, Planted};
-use isolde_engines::runner::RunError;
+use isolde_engines::runner::{RunError, Runner};
 use isolde_engines::scripted::{Act, Call, Counter, Script, Scripted};
 use isolde_hunt::HuntError;
+use isolde_hunt::executor::{Executor, Fixture};
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::hunt::{self, Ended, Hunt, Watch};
@@ -76,14 +78,16 @@ fn hunt(setting: &Setting, out: &Path, script: Script) -> (Ended, Counter) {
         identity,
         generator: &generator,
         oracles: USUAL,
-        known: &[],
+        known: &isolde_hunt::known::KnownBugs::default(),
         shard: Shard::WHOLE,
         cases: Some(setting.cases),
         time: setting.time,
         workers: 1,
         asked: Asked::default(),
         all: false,
+        reduces: true,
         rounds: None,
+        topological: Default::default(),
         open: &|| Err(EngineError::Refused("there is one worker".into())),
         interrupted: || INTERRUPTED.get(),
     };
@@ -286,4 +290,37 @@ fn a_hunt_whose_time_is_over_again_and_again_finds_the_same_in_the_end() {
         }
     }
     assert_eq!(essence(&findings(&out).1), found);
+}
+
+/// Nobody committed, so the serial run has no statement: the case that can be read and
+/// repeated is the one in question.
+#[test]
+fn a_death_in_a_run_without_statements_is_told_of_the_case_in_question() {
+    let text = "case: nobody-commits\ntitle: nobody commits\n\nsetup:\n  create table t (a int);\n\n\
+                s1> begin;\ns1> insert into t values (1);\ns1> rollback;\n\n\
+                final:\n  select a from t;\n";
+    let case = isolde_core::case::parse(text).unwrap();
+    let mut serial = case.clone();
+    serial.steps.clear();
+    let mut calls = 1;
+    loop {
+        let (engine, counter) = engine(&sound(Waiting::Probe, 1), at(calls, Act::Die));
+        let info = engine.info().clone();
+        let level = engine.profile().default_level;
+        let fixture = Fixture::of_case(&case, &info, level);
+        let mut executor = Executor::new(Runner::new(engine));
+        let inquiry = Inquiry::new(|desk| {
+            let serial = serial.clone();
+            async move { desk.run(serial).await }
+        });
+        let ran = executor.inquire((&fixture, &case), inquiry, &mut Vec::new());
+        if counter.calls() < calls {
+            assert!(ran.is_ok() && calls > 1);
+            break;
+        }
+        let Err(HuntError::Broke(broke)) = ran else { panic!("call {calls}: {ran:?}") };
+        assert_eq!(broke.case, case, "call {calls}");
+        assert!(broke.checked.concurrent.death.is_some(), "call {calls}");
+        calls += 1;
+    }
 }
