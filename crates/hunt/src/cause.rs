@@ -23,6 +23,18 @@ pub fn find(
     if checked.violated() && checked.violations.iter().all(|v| v.oracle == Oracle::Isolation) {
         return Ok(ruled_out(&checked.violations));
     }
+    if checked.violated() && checked.violations.iter().all(|v| v.oracle == Oracle::Merged) {
+        let text = "SERIALIZABLE is broken: neither order of the two transactions explains what \
+                    they returned and left";
+        return Ok(Cause::new(Label::Bug, vec![text.into()]));
+    }
+    let topological = |v: &Violation| v.oracle == Oracle::Topological;
+    if checked.violated() && checked.violations.iter().all(topological) {
+        // A cycle that the level rules out needs no further rule; for a difference the rules
+        // were asked about the runs that differ.
+        let asked = checked.topology.as_ref().and_then(|topology| topology.cause.clone());
+        return Ok(asked.unwrap_or_else(|| ruled_out(&checked.violations)));
+    }
     let Some(reading) = fixture.reading.as_deref() else {
         return Ok(Cause::without_rules(&checked.concurrent.on.engine));
     };

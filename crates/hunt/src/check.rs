@@ -3,10 +3,13 @@
 
 use crate::error::HuntError;
 use crate::executor::{Broke, Executor, Fixture};
+use isolde_core::case::Step;
 use isolde_core::inquiry::Inquiry;
+use isolde_core::oracle::topological::Topology;
 use isolde_core::oracle::{
     Concurrent, Difference, Oracle, Replay, Verdict, broken, unknown_serial,
 };
+use isolde_core::sql::{BeginMode, Stmt};
 use isolde_core::{Anomaly, Case, History, Level, Profile};
 
 #[derive(Clone, Debug)]
@@ -16,8 +19,12 @@ pub struct Checked {
     pub violations: Vec<Violation>,
     /// Why the runs do not tell all: that nothing was violated means nothing.
     pub unknown: Option<&'static str>,
+    /// Why the last oracle that had nothing to say had not.
+    pub silent: Option<String>,
     /// What the rules of the engine say of the concurrent run.
     pub predicted: Predicted,
+    /// What the topological oracle made of the case.
+    pub topology: Option<Box<Topology>>,
 }
 
 /// Whether the rules of the engine say what the run had to be.
@@ -46,7 +53,9 @@ impl Checked {
             replays: Vec::new(),
             violations,
             unknown: None,
+            silent: None,
             predicted: Predicted::NotAsked,
+            topology: None,
         }
     }
 
@@ -86,12 +95,22 @@ pub fn commit_ordered(case: &Case, profile: &Profile) -> bool {
     levels_of(case, profile).iter().all(|l| profile.commit_ordered.contains(l))
 }
 
-/// What the documentation of the one level of a case allows.
-fn allowed(case: &Case, profile: &Profile) -> Option<Vec<Anomaly>> {
+/// What the documentation of the one level of a case allows; none also where a transaction
+/// says another mode than the target's, of whose meeting no page says anything.
+pub fn allowed(case: &Case, profile: &Profile) -> Option<Vec<Anomaly>> {
     match levels_of(case, profile)[..] {
-        [level] => profile.promise(level)?.allows.clone(),
+        [level] if !case.steps.iter().any(|step| is_of_another_mode(step, profile)) => {
+            profile.promise(level)?.allows.clone()
+        }
         _ => None,
     }
+}
+
+/// Whether a step begins an optimistic transaction where they are pessimistic, or the reverse.
+fn is_of_another_mode(step: &Step, profile: &Profile) -> bool {
+    let Some(Stmt::Begin(begin)) = step.statement() else { return false };
+    let mode = begin.mode.filter(|m| matches!(m, BeginMode::Pessimistic | BeginMode::Optimistic));
+    mode.is_some_and(|mode| !profile.begin.ends_with(mode.word()))
 }
 
 pub fn check(
@@ -110,11 +129,13 @@ pub fn check(
     }
     let mut run = Concurrent::new(case, &concurrent, commit_ordered);
     run.reading = fixture.reading.as_deref();
+    run.topological = executor.topological;
     run.allows = allowed(case, executor.runner.engine.profile());
     let mut known: Vec<(Case, History)> = Vec::new();
     let mut replays: Vec<(Replay, History)> = Vec::new();
     let mut violations = Vec::new();
     let mut predicted = Predicted::NotAsked;
+    let (mut topology, mut silent) = (None, None);
     for oracle in oracles {
         let run = &run;
         let inquiry = Inquiry::new(|desk| async move { oracle.inquire(run, &desk).await });
@@ -124,17 +145,31 @@ pub fn check(
                 replays.push((replay, history));
             }
         }
+        topology = judgement.topology.or(topology);
         match (&judgement.verdict, oracle) {
             (Verdict::Unknown(why), Oracle::Semantics) => predicted = Predicted::Not(why.clone()),
             (_, Oracle::Semantics) => predicted = Predicted::Whole,
             _ => {}
         }
-        if let Verdict::Violated(differences) = judgement.verdict {
-            violations.push(Violation { oracle: *oracle, differences });
+        match judgement.verdict {
+            Verdict::Violated(differences) => {
+                violations.push(Violation { oracle: *oracle, differences });
+            }
+            Verdict::Unknown(why) => silent = Some(why),
+            Verdict::Consistent => {}
         }
     }
     let unknown = run.unknown().or_else(|| replays.iter().find_map(|(_, h)| unknown_serial(h)));
-    Ok(Checked { concurrent, replays, violations, unknown, predicted })
+    let concurrent = shown_by(&violations, topology.as_deref()).unwrap_or(concurrent);
+    Ok(Checked { concurrent, replays, violations, unknown, silent, predicted, topology })
+}
+
+/// The run that shows what only the topological oracle has seen, if that is one of the whole
+/// case: it is not the one that the others have judged.
+fn shown_by(violations: &[Violation], topology: Option<&Topology>) -> Option<History> {
+    let [Violation { oracle: Oracle::Topological, .. }] = violations else { return None };
+    let topology = topology.filter(|topology| topology.left_out.is_empty())?;
+    topology.run.clone()
 }
 
 /// The same where nothing is expected to break: if it does, that is what there

@@ -4,7 +4,7 @@ use crate::check::{Checked, Violation, check_any, check_unbroken};
 use crate::error::HuntError;
 use crate::executor::{Executor, Fixture};
 use isolde_core::Case;
-use isolde_core::oracle::Oracle;
+use isolde_core::oracle::{Difference, Oracle};
 use serde::{Deserialize, Serialize};
 
 /// Runs in all that a violation must show in before it is said to show every
@@ -53,10 +53,16 @@ impl Rate {
 
 /// Whether two runs violate in the same way: where the first breaks a rule of
 /// the engine, so does the other; else one oracle in common, with the same
-/// kinds of differences.
+/// kinds of differences, and of anomalies the same classes.
 pub fn same_violation(a: &[Violation], b: &[Violation]) -> bool {
+    fn kind(difference: &Difference) -> &str {
+        match difference {
+            Difference::Anomaly { class, .. } => class,
+            other => other.kind(),
+        }
+    }
     let kinds = |v: &Violation| {
-        let mut kinds: Vec<&str> = v.differences.iter().map(|d| d.kind()).collect();
+        let mut kinds: Vec<String> = v.differences.iter().map(|d| kind(d).to_string()).collect();
         kinds.sort_unstable();
         kinds.dedup();
         kinds
@@ -108,7 +114,6 @@ pub fn confirm(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isolde_core::oracle::Difference;
 
     #[test]
     fn the_rarer_it_is_the_more_clean_runs_it_takes_to_be_gone() {

@@ -94,6 +94,11 @@ pub enum HuntError {
     NotAFinding { folder: PathBuf, id: String },
     #[error("line {line}: `{text}` is no signature; those of a hunt are in findings.jsonl")]
     NotASignature { line: usize, text: String },
+    #[error(
+        "{}: neither the folder of a finding (there is no finding.json) nor the output of a hunt \
+         (no hunt.json)", .0.display()
+    )]
+    NoFindings(PathBuf),
     /// In the words of [`isolde_core::oracle::find`].
     #[error("{0}")]
     NoSuchOracle(String),
@@ -114,6 +119,8 @@ pub enum HuntError {
 /// What is wrong with a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Damage {
+    #[error("its case cannot be read: {0}")]
+    Case(String),
     #[error(transparent)]
     Unreadable(#[from] io::Error),
     #[error("there is no such file")]

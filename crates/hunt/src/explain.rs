@@ -44,7 +44,15 @@ pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> V
             Oracle::Semantics => "with the rules of the engine",
             Oracle::Crash => "with what an engine may do",
             Oracle::Isolation => "with what the documentation of the level rules out",
-            _ => {
+            Oracle::Topological => {
+                "with the same statements, each by itself, in an order that \
+                                    follows from what they saw"
+            }
+            Oracle::Merged => {
+                "with three transactions of it, one after the other, of which two \
+                               were merged here and the third overlapped them"
+            }
+            Oracle::TxWss | Oracle::SerialReads => {
                 "with the committed transactions run one after the other in the order of their \
                   commits"
             }
@@ -55,7 +63,14 @@ pub fn sentences(case: &Case, checked: &Checked, cause: &Cause, rate: Rate) -> V
             continue;
         }
         all.push(format!("Compared {beside} ({}):", violation.oracle));
-        all.extend(violation.differences.iter().map(difference));
+        let words = match violation.oracle {
+            Oracle::Topological => {
+                all.extend(order(checked));
+                IN_AND_ALONE
+            }
+            _ => CONCURRENT_AND_SERIAL,
+        };
+        all.extend(violation.differences.iter().map(|d| difference_in(d, words)));
     }
     all.push(match (rate.deterministic(), rate.confirmed()) {
         (true, _) => format!("It happened every time, in {} runs.", rate.runs),
@@ -124,20 +139,36 @@ fn short_row(row: &Row) -> String {
 }
 
 pub fn difference(difference: &Difference) -> String {
+    difference_in(difference, CONCURRENT_AND_SERIAL)
+}
+
+/// What the two runs of a difference are called.
+const CONCURRENT_AND_SERIAL: [&str; 2] = ["concurrently", "serially"];
+const IN_AND_ALONE: [&str; 2] = ["in its transaction", "alone"];
+
+/// The order in which the statements of a graph ran by themselves.
+fn order(checked: &Checked) -> Option<String> {
+    let topology = checked.topology.as_ref()?;
+    let labels = topology.order.iter().map(|n| topology.graph.nodes[*n].label.as_str());
+    let labels: Vec<&str> = labels.collect();
+    (!labels.is_empty()).then(|| format!("The order was {}.", labels.join(", ")))
+}
+
+fn difference_in(difference: &Difference, [here, there]: [&str; 2]) -> String {
     match difference {
         Difference::Final { query, only_concurrent, only_serial, .. } => format!(
-            "`{query}`: extra concurrently {}; missing {}.",
+            "`{query}`: extra {here} {}; missing {}.",
             show_rows(only_concurrent),
             show_rows(only_serial)
         ),
         Difference::Success { label, concurrent, serial, .. } => {
-            format!("{label} concurrently: {concurrent}; serially: {serial}.")
+            format!("{label} {here}: {concurrent}; {there}: {serial}.")
         }
         Difference::Affected { label, concurrent, serial, .. } => {
-            format!("{label} changed {} concurrently and {serial} serially.", count(*concurrent))
+            format!("{label} changed {} {here} and {serial} {there}.", count(*concurrent))
         }
         Difference::Read { label, concurrent, serial, .. } => format!(
-            "{label} returned {} concurrently and {} serially.",
+            "{label} returned {} {here} and {} {there}.",
             show_rows(concurrent),
             show_rows(serial)
         ),

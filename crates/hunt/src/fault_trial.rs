@@ -5,6 +5,7 @@ use crate::check::check;
 use crate::error::HuntError;
 use crate::executor::{Executor, Fixture};
 use crate::hunter::Hunter;
+use crate::known::KnownBugs;
 use crate::tally::Tally;
 use isolde_core::generate::Generator;
 use isolde_core::oracle::Oracle;
@@ -49,11 +50,12 @@ pub fn run(
         Executor::new(runner)
     };
     let mut sound = executor(sound);
+    let known = KnownBugs::default();
     let mut hunter = Hunter {
         executor: executor(faulty),
         generator: trial.generator,
         oracles: trial.oracles,
-        known: &[],
+        known: &known,
         stop: &|| (trial.interrupted)(),
         trials: 0,
         seen: BTreeMap::new(),

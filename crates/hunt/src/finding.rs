@@ -8,6 +8,7 @@ use isolde_core::case::Step;
 use isolde_core::oracle::{Difference, NO_SERIAL_ORDER};
 use isolde_core::semantics::Account;
 use isolde_core::sql::{self, Conflict, InsertSource, Kind, Stmt};
+use isolde_core::triage::Features;
 use isolde_core::{Case, History, Level};
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,13 @@ pub struct Finding {
     pub title: String,
     pub explanation: Vec<String>,
     pub differences: Vec<Difference>,
-    /// Cases of the library that it resembles.
+    /// What went wrong, in words: the same for findings of one defect.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub defect: String,
+    /// What triage compares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<Features>,
+    /// The case of the library that it is an instance of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<String>,
     /// The case in its text form, reduced if that was possible.
@@ -44,6 +51,14 @@ pub struct Finding {
     /// engine has rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<Account>,
+}
+
+impl Finding {
+    /// What it is grouped by: the defect, or of a hunt that did not know it
+    /// the signature.
+    pub fn defect(&self) -> &str {
+        if self.defect.is_empty() { &self.signature } else { &self.defect }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,7 +185,7 @@ pub fn title(case: &Case, checked: &Checked, label: Label) -> String {
     let what = match checked.violations.first().and_then(|v| v.differences.first()) {
         Some(Difference::Final { .. }) => "the final rows are not those of the serial run",
         Some(Difference::Success { .. }) => {
-            "a write that succeeds in the one run fails in the other"
+            "a statement that succeeds in the one run fails in the other"
         }
         Some(Difference::Affected { .. }) => {
             "a write changes more or fewer rows than in the serial run"

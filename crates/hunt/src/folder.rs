@@ -6,10 +6,13 @@
 
 use crate::claim::{self, Claim};
 use crate::error::{Damage, HuntError};
+use crate::export::Subject;
 use crate::files;
 use crate::finding::{Evidence, Finding};
+use crate::known::KnownBug;
 use crate::stored::is_folder_name;
 use crate::summary::Summary;
+use crate::triage;
 use isolde_core::case;
 use isolde_core::transcript::transcript;
 use std::collections::BTreeSet;
@@ -144,6 +147,10 @@ impl Folder {
         for (name, text) in &evidence.files {
             put(name, text)?;
         }
+        let exported = Subject { finding, case: &evidence.case, concurrent: &evidence.concurrent };
+        for (name, text) in exported.files() {
+            put(name, &text)?;
+        }
         if let Some(log) = evidence.concurrent.death.as_ref().and_then(|d| d.log.as_ref()) {
             put("server.log", log)?;
         }
@@ -161,6 +168,16 @@ impl Folder {
     pub fn write_summary(&self, summary: &Summary) -> Done<()> {
         let file = self.path.join("hunt.json");
         at(&file, files::replace(&file, (json(summary) + "\n").as_bytes()))
+    }
+
+    /// The known bugs as they ran here, for triage; nothing where none ran.
+    pub fn write_known(&self, known: &[KnownBug]) -> Done<()> {
+        if known.is_empty() {
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(known).unwrap_or_default() + "\n";
+        let path = self.path.join(triage::KNOWN);
+        at(&path, files::replace(&path, text.as_bytes()))
     }
 
     /// The page for people.

@@ -11,10 +11,11 @@ use crate::finding::Finding;
 use crate::folder::Folder;
 use crate::hunter::Hunter;
 use crate::isolation::Shape;
-use crate::known::Known;
+use crate::known::KnownBugs;
 use crate::resume::Earlier;
 use crate::summary::{Asked, Identity, Progress, Shard, Summary};
 use crate::tally::Tally;
+use crate::triage;
 use isolde_core::case;
 use isolde_core::generate::{CASES_PER_BLOCK, Generator};
 use isolde_core::oracle::Oracle;
@@ -26,7 +27,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Trials of one reduction at most.
-const TRIALS: u32 = 400;
+const TRIALS: u32 = 200;
 
 /// When the time of a hunt is over no case is begun, but what was found is
 /// reduced to its end, for this long at most.
@@ -36,7 +37,7 @@ pub struct Hunt<'a> {
     pub identity: Identity,
     pub generator: &'a Generator,
     pub oracles: &'a [Oracle],
-    pub known: &'a [Known],
+    pub known: &'a KnownBugs,
     pub shard: Shard,
     /// Case numbers below this.
     pub cases: Option<u64>,
@@ -46,8 +47,12 @@ pub struct Hunt<'a> {
     pub asked: Asked,
     /// Documented violations are findings, too.
     pub all: bool,
+    /// Findings are made smaller.
+    pub reduces: bool,
     /// Each number is a round of sessions at full speed instead of a scheduled case.
     pub rounds: Option<Shape>,
+    /// How the topological oracle works.
+    pub topological: isolde_core::oracle::topological::Options,
     /// An engine for a worker; the first is already open.
     pub open: &'a (dyn Fn() -> EngineResult<Box<dyn Engine>> + Sync),
     pub interrupted: fn() -> bool,
@@ -124,6 +129,9 @@ pub fn run(
     watch: &Watch,
 ) -> Ended {
     let seconds = earlier.as_ref().map_or(0.0, |e| e.summary.seconds);
+    if earlier.is_some() {
+        hunt.known.remember(triage::read_known(folder.path()));
+    }
     let shared = match earlier {
         Some(earlier) => Shared {
             next: 0,
@@ -167,7 +175,7 @@ pub fn run(
         }
         ctx.work(0, first);
     });
-    if let Err(error) = ctx.keep_aside() {
+    if let Err(error) = ctx.keep_aside().and_then(|()| folder.write_known(&hunt.known.seen())) {
         ctx.fail(error);
     }
     let saved = ctx.save(&ctx.lock());
@@ -218,6 +226,7 @@ impl Ctx<'_> {
         runner.deadline = self.hunt.time.map(|time| self.began + time);
         let stop = || self.must_end();
         let mut executor = Executor::new(runner);
+        executor.topological = self.hunt.topological;
         executor.heeds_errors = self.hunt.oracles.iter().any(|o| o.name() == "crash");
         executor.notices = Notices::clone(&self.watch.notices);
         let mut hunter = Hunter {
@@ -226,7 +235,7 @@ impl Ctx<'_> {
             oracles: self.hunt.oracles,
             known: self.hunt.known,
             stop: &stop,
-            trials: TRIALS,
+            trials: if self.hunt.reduces { TRIALS } else { 0 },
             seen: BTreeMap::new(),
         };
         while let Some(block) = self.take_block() {

@@ -8,25 +8,28 @@ use crate::error::HuntError;
 use crate::executor::{Broke, Executor, Fixture};
 use crate::explain;
 use crate::finding::{self, Evidence, Finding, Reduction};
-use crate::known::Known;
+use crate::known::KnownBugs;
 use crate::reduce::{Goal, Reduced, reduce};
 use crate::tally::Tally;
+use crate::topology;
+use crate::triage;
 use isolde_core::Case;
 use isolde_core::case::{self, Selector};
 use isolde_core::generate::{Generator, Plan};
 use isolde_core::history::TargetInfo;
 use isolde_core::oracle::{Difference, Oracle};
+use isolde_core::reduce::Strategy;
 use std::collections::BTreeMap;
 
-/// Violations of one signature that are reduced; more of the same teach
+/// Violations of one signature in a block that are reduced; more of the same teach
 /// nothing and cost time.
-const REDUCED_OF_EACH: u32 = 3;
+const REDUCED_OF_EACH: u32 = 1;
 
 pub struct Hunter<'a> {
     pub executor: Executor,
     pub generator: &'a Generator,
     pub oracles: &'a [Oracle],
-    pub known: &'a [Known],
+    pub known: &'a KnownBugs,
     /// Ends a reduction with what it has; asked between runs.
     pub stop: &'a dyn Fn() -> bool,
     /// Trials of a reduction at most; none: nothing is reduced.
@@ -38,9 +41,9 @@ pub struct Hunter<'a> {
 #[derive(Clone, Default)]
 pub struct Seen {
     count: u32,
-    /// What the first of them looked like when it was reduced: what is not
-    /// reduced any more is taken for the same.
-    reduced: Option<String>,
+    /// What the first of them looked like when it was reduced, its signature
+    /// and its defect: what is not reduced any more is taken for the same.
+    reduced: Option<(String, String)>,
 }
 
 /// A violation with its cause and how often it showed.
@@ -73,6 +76,9 @@ impl Hunter<'_> {
         let sent = |h: &isolde_core::History| h.steps.len() as u64;
         tally.statements_in_all +=
             sent(&checked.concurrent) + checked.replays.iter().map(|(_, h)| sent(h)).sum::<u64>();
+        if let Some(topology) = &checked.topology {
+            tally.topology.count(topology);
+        }
         match &checked.predicted {
             Predicted::Whole => tally.predicted += 1,
             Predicted::Not(why) => *tally.not_modelled.entry(why.clone()).or_default() += 1,
@@ -169,10 +175,13 @@ impl Hunter<'_> {
         let worth_it =
             self.trials > 0 && cause.label != Label::Documented && seen.count <= REDUCED_OF_EACH;
         let looks_like = seen.reduced.clone().filter(|_| !worth_it);
-        let reduced = if worth_it { self.reduced(plan, &checked, cause.label)? } else { None };
-        let fixture = Fixture::of(reduced.as_ref().map_or(plan, |r| &r.plan));
+        let reduced = match worth_it {
+            true => self.reduced(plan, &checked, cause.label, rate)?,
+            false => None,
+        };
+        let fixture = Fixture::of(reduced.as_ref().map_or(plan, |r| &r.of));
         let mut evidence = match reduced {
-            Some(Reduced { plan: small, checked, cause, trials, cut }) => {
+            Some(Reduced { of: small, checked, cause, trials, cut, .. }) => {
                 let small = small.to_case();
                 let reduction = Reduction {
                     statements_before: case.steps.len(),
@@ -188,11 +197,15 @@ impl Hunter<'_> {
         let account = account::of_violation(&mut self.executor, about, &evidence.concurrent)?;
         let finding = &mut evidence.finding;
         finding.account = account;
+        triage::note(finding, &evidence.case, &evidence.concurrent);
         if finding.reduced_by.is_some() {
-            let seen = self.seen.entry(unreduced).or_default();
-            seen.reduced.get_or_insert_with(|| finding.signature.clone());
-        } else if let Some(signature) = looks_like {
-            finding.signature = signature;
+            let looks = (finding.signature.clone(), finding.defect.clone());
+            self.seen.entry(unreduced).or_default().reduced.get_or_insert(looks);
+        } else if let Some((signature, defect)) = looks_like {
+            (finding.signature, finding.defect) = (signature, defect);
+        }
+        if finding.cause.label != Label::Documented {
+            self.known.name(&mut self.executor, finding)?;
         }
         Ok(evidence)
     }
@@ -202,15 +215,18 @@ impl Hunter<'_> {
         plan: &Plan,
         checked: &Checked,
         label: Label,
-    ) -> Result<Option<Reduced>, HuntError> {
+        rate: Rate,
+    ) -> Result<Option<Reduced<Plan>>, HuntError> {
         let goal = Goal {
             violations: &checked.violations,
             label,
             oracles: self.oracles,
+            rate,
+            strategy: Strategy::Pisco,
             stop: self.stop,
             trials: self.trials,
         };
-        reduce(&mut self.executor, plan, &goal)
+        reduce(std::slice::from_mut(&mut self.executor), plan, &goal, &mut |_| Ok(()))
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -240,7 +256,9 @@ impl Hunter<'_> {
             title: case.title.clone(),
             explanation: explain::sentences(&case, &checked, &cause, rate),
             differences: without_repetition(&checked.violations),
-            known: self.resembles(&case, &info.engine, &info.version),
+            defect: String::new(),
+            features: None,
+            known: Vec::new(),
             case: case::format(&case),
             operations: case.steps.iter().filter_map(|step| step.origin.0).collect(),
             cause,
@@ -248,6 +266,7 @@ impl Hunter<'_> {
             reduced_by,
             account: None,
         };
+        let files = checked.topology.as_deref().map_or_else(Vec::new, topology::files);
         let mut concurrent = checked.concurrent;
         concurrent.seed = Some(plan.seed);
         let serial = checked
@@ -255,14 +274,9 @@ impl Hunter<'_> {
             .into_iter()
             .map(|(replay, history)| (replay.name.name().to_string(), history))
             .collect();
-        let files = Vec::new();
+        let mut finding = finding;
+        triage::note(&mut finding, &case, &concurrent);
         Evidence { finding, original: original.clone(), case, concurrent, serial, files }
-    }
-
-    fn resembles(&self, case: &Case, engine: &str, version: &str) -> Vec<String> {
-        let shape = finding::shape(case);
-        let fits = |k: &&Known| k.fits(engine, version, &shape);
-        self.known.iter().filter(fits).map(|k| k.id.clone()).collect()
     }
 }
 

@@ -23,6 +23,7 @@ pub mod error;
 mod evaluated;
 pub mod executor;
 pub mod explain;
+pub mod export;
 pub mod fault_trial;
 mod files;
 pub mod finding;
@@ -41,6 +42,8 @@ mod script;
 pub mod stored;
 pub mod summary;
 pub mod tally;
+pub mod topology;
+pub mod triage;
 pub mod workload;
 
 pub use error::HuntError;

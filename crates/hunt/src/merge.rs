@@ -4,9 +4,11 @@ use crate::error::{HuntError, Unlike};
 use crate::files;
 use crate::finding::Finding;
 use crate::folder::{Folder, at};
+use crate::known::KnownBug;
 use crate::stored::is_folder_name;
 use crate::summary::{Identity, Progress, Shard, Summary};
 use crate::tally::Tally;
+use crate::triage;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -131,6 +133,13 @@ fn unite(
     for finding in &documented {
         target.note_documented(finding)?;
     }
+    let mut known: Vec<KnownBug> = Vec::new();
+    for bug in folders.iter().flat_map(|folder| triage::read_known(folder.path())) {
+        if !known.contains(&bug) {
+            known.push(bug);
+        }
+    }
+    target.write_known(&known)?;
     target.forget_current();
     // Shards run beside each other: the longest is what one waits for.
     let seconds = summaries.iter().map(|s| s.seconds).fold(0.0, f64::max);

@@ -17,10 +17,14 @@ pub struct Report {
     pub documented: Result<Vec<Finding>, HuntError>,
 }
 
-/// Findings that look the same.
+/// Findings of one defect.
 pub struct Group<'f> {
     pub label: Label,
-    /// A baseline has it.
+    /// What they have in common.
+    pub reason: &'f str,
+    /// The case of the library that they are.
+    pub name: Option<&'f str>,
+    /// A baseline has all of them.
     pub known: bool,
     pub findings: Vec<&'f Finding>,
 }
@@ -38,23 +42,34 @@ impl Report {
     /// Bugs first, then what is undecided; of each cause what was seen most.
     pub fn groups(&self) -> Vec<Group<'_>> {
         let known = self.summary.baseline.as_ref().map(|judged| &judged.signatures);
-        let mut by_signature: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-        for finding in &self.findings {
-            by_signature.entry(&finding.signature).or_default().push(finding);
-        }
-        let mut groups: Vec<Group<'_>> = by_signature
-            .into_values()
-            .filter_map(|findings| {
-                let label = findings.iter().map(|f| f.cause.label).min()?;
-                let known = findings
-                    .first()
-                    .is_some_and(|f| known.is_some_and(|k| k.contains(&f.signature)));
-                Some(Group { label, known, findings })
-            })
-            .collect();
-        groups.sort_by_key(|g| (g.label, std::cmp::Reverse(g.findings.len())));
-        groups
+        grouped(&self.findings, &|finding| known.is_some_and(|k| k.contains(&finding.signature)))
     }
+}
+
+/// Findings by defect. They come in the order of their case numbers, so that
+/// the order in which they were found changes nothing.
+pub fn grouped<'f>(
+    findings: &'f [Finding],
+    in_baseline: &dyn Fn(&Finding) -> bool,
+) -> Vec<Group<'f>> {
+    let mut by_defect: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
+        by_defect.entry(finding.defect()).or_default().push(finding);
+    }
+    let mut groups: Vec<Group<'_>> = by_defect
+        .into_iter()
+        .filter_map(|(reason, mut findings)| {
+            let label = findings.iter().map(|f| f.cause.label).min()?;
+            // Shown first is what is easiest to read: reduced, and short.
+            findings
+                .sort_by_key(|f| (f.reduced_by.is_none(), f.case.lines().count(), f.case_number));
+            let name = findings.iter().filter_map(|f| f.known.first()).min();
+            let known = findings.iter().all(|f| in_baseline(f));
+            Some(Group { label, reason, name: name.map(String::as_str), known, findings })
+        })
+        .collect();
+    groups.sort_by_key(|g| (g.label, std::cmp::Reverse(g.findings.len())));
+    groups
 }
 
 #[cfg(test)]

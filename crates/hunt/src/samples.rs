@@ -94,6 +94,8 @@ pub fn made(number: u64, run: &str, label: Label, signature: &str) -> Evidence {
             "It happened again on fresh tables.".into(),
         ],
         differences: changed(&concurrent),
+        defect: String::new(),
+        features: None,
         known: vec!["mariadb/mdev-26642".into(), "papers/writecheck-figure-1".into()],
         operations: Vec::new(),
         case: case::format(&case),

@@ -21,6 +21,8 @@ pub struct Stored {
     pub server_log: Option<String>,
     /// A cycle of dependencies, drawn.
     pub cycle: Option<String>,
+    /// The drawn statement-dependency graph.
+    pub graph: Option<String>,
 }
 
 /// Ids are names of folders. One with a path in it would lead elsewhere.
@@ -41,6 +43,11 @@ pub fn stored(dir: &Path, id: &str) -> Result<Stored, HuntError> {
     let runs = [
         ("transactions one after the other, in the order of their commits", "serial-tx.json"),
         ("statements one by one, in autocommit", "serial-stmt.json"),
+        (
+            "statements by themselves, in an order that follows from what they saw",
+            "topological.json",
+        ),
+        ("the three transactions one after the other", "merged.json"),
     ];
     let serial = runs
         .iter()
@@ -55,6 +62,7 @@ pub fn stored(dir: &Path, id: &str) -> Result<Stored, HuntError> {
         original: read(&folder, "original.case").ok().flatten(),
         server_log: read(&folder, "server.log").ok().flatten(),
         cycle: read(&folder, "cycle.svg").ok().flatten(),
+        graph: read(&folder, "graph.svg").ok().flatten(),
     })
 }
 

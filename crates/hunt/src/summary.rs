@@ -2,7 +2,8 @@
 
 use crate::baseline::Judged;
 use crate::error::{Damage, HuntError};
-use crate::tally::{Counts, Coverage, Refusal, Tally};
+use crate::tally::{Counts, Coverage, Refusal, Tally, TopologyTally};
+use crate::triage::Defect;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -107,6 +108,9 @@ pub struct Summary {
     /// Cases of which a part is not modelled, by the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_modelled: BTreeMap<String, u64>,
+    /// What the topological oracle met.
+    #[serde(default, skip_serializing_if = "TopologyTally::is_empty")]
+    pub topology: TopologyTally,
     pub not_run: u64,
     pub waited: u64,
     pub transactions: u64,
@@ -114,6 +118,9 @@ pub struct Summary {
     pub features: BTreeMap<String, Coverage>,
     pub refusals: BTreeMap<String, Refusal>,
     pub signatures: BTreeSet<String>,
+    /// Findings by what went wrong: those of one defect are the same.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub defects: BTreeMap<String, Defect>,
     /// Where there was a baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Judged>,
@@ -197,11 +204,12 @@ impl Summary {
             by_level: tally.by_level.clone(),
             by_oracle: tally.by_oracle.clone(),
             by_behaviour: tally.by_behaviour.clone(),
-            distinct: tally.signatures.len() as u64,
+            distinct: tally.distinct(),
             not_confirmed: tally.not_confirmed,
             unknown: tally.unknown.clone(),
             predicted: tally.predicted,
             not_modelled: tally.not_modelled.clone(),
+            topology: tally.topology.clone(),
             not_run: tally.not_run,
             waited: tally.waited,
             transactions: tally.transactions,
@@ -209,6 +217,7 @@ impl Summary {
             features: tally.features.clone(),
             refusals: tally.refusals.clone(),
             signatures: tally.signatures.clone(),
+            defects: tally.defects.clone(),
             baseline: None,
             progress,
         }
@@ -270,6 +279,7 @@ impl Summary {
             unknown: self.unknown.clone(),
             predicted: self.predicted,
             not_modelled: self.not_modelled.clone(),
+            topology: self.topology.clone(),
             violations: self.violations,
             by_level: self.by_level.clone(),
             by_oracle: self.by_oracle.clone(),
@@ -277,6 +287,7 @@ impl Summary {
             features: self.features.clone(),
             refusals: self.refusals.clone(),
             signatures: self.signatures.clone(),
+            defects: self.defects.clone(),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::cause::Label;
 use crate::finding::Finding;
+use crate::triage::Defect;
 use isolde_core::history::{DbError, ErrorClass, TxEnd, What};
+use isolde_core::oracle::topological::Topology;
 use isolde_core::sql::{self, Kind};
 use isolde_core::{History, Level};
 use serde::{Deserialize, Serialize};
@@ -68,6 +70,9 @@ pub struct Tally {
     /// Cases of which a part is not modelled, by the reason.
     #[serde(default)]
     pub not_modelled: BTreeMap<String, u64>,
+    /// What the topological oracle met.
+    #[serde(default, skip_serializing_if = "TopologyTally::is_empty")]
+    pub topology: TopologyTally,
     pub violations: Counts,
     pub by_level: BTreeMap<String, Counts>,
     pub by_oracle: BTreeMap<String, Counts>,
@@ -78,6 +83,72 @@ pub struct Tally {
     pub refusals: BTreeMap<String, Refusal>,
     /// What tells findings apart.
     pub signatures: BTreeSet<String>,
+    /// Findings by what went wrong.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub defects: BTreeMap<String, Defect>,
+}
+
+/// Statement-dependency graphs, all together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TopologyTally {
+    /// Cases whose graph had an order.
+    pub graphs: u64,
+    /// Orders that were run.
+    pub orders: u64,
+    /// By kind.
+    pub edges: BTreeMap<String, u64>,
+    /// Edges that exact matches took away.
+    pub spared: u64,
+    /// How many cases needed so many runs more, because a statement waited or was ambiguous, and
+    /// because of a cycle.
+    pub blocked: BTreeMap<u64, u64>,
+    pub cyclic: BTreeMap<u64, u64>,
+    /// Statements that were left out, by the reason.
+    pub left_out: BTreeMap<String, u64>,
+    /// Cases of which it says nothing, by the reason.
+    pub unknown: BTreeMap<String, u64>,
+}
+
+impl TopologyTally {
+    pub fn is_empty(&self) -> bool {
+        *self == TopologyTally::default()
+    }
+
+    pub fn count(&mut self, topology: &Topology) {
+        if !topology.graph.nodes.is_empty() {
+            self.graphs += 1;
+        }
+        self.orders += topology.orders as u64;
+        self.spared += topology.spared;
+        *self.blocked.entry(topology.rounds.blocked).or_default() += 1;
+        *self.cyclic.entry(topology.rounds.cyclic).or_default() += 1;
+        for (kind, count) in &topology.edges {
+            *self.edges.entry(kind.name().into()).or_default() += count;
+        }
+        for (_, why) in &topology.left_out {
+            *self.left_out.entry(why.clone()).or_default() += 1;
+        }
+        if let Some(why) = &topology.unknown {
+            *self.unknown.entry(why.clone()).or_default() += 1;
+        }
+    }
+
+    fn merge(&mut self, other: &TopologyTally) {
+        self.graphs += other.graphs;
+        self.orders += other.orders;
+        self.spared += other.spared;
+        add(&mut self.edges, &other.edges);
+        add(&mut self.blocked, &other.blocked);
+        add(&mut self.cyclic, &other.cyclic);
+        add(&mut self.left_out, &other.left_out);
+        add(&mut self.unknown, &other.unknown);
+    }
+}
+
+fn add<K: Ord + Clone>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+    for (key, count) in from {
+        *to.entry(key.clone()).or_default() += count;
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -159,8 +230,19 @@ impl Tally {
         self.note_signature(finding);
     }
 
+    /// How many findings are not the same as another.
+    pub fn distinct(&self) -> u64 {
+        // A hunt of an older version has written no defects down.
+        if self.defects.is_empty() { self.signatures.len() } else { self.defects.len() }
+            .try_into()
+            .unwrap_or(u64::MAX)
+    }
+
     pub fn note_signature(&mut self, finding: &Finding) {
         self.signatures.insert(finding.signature.clone());
+        let defect = self.defects.entry(finding.defect().into()).or_default();
+        defect.findings += 1;
+        defect.know(finding.known.first());
     }
 
     fn count_features(&mut self, features: Option<&Vec<&'static str>>, succeeded: bool) {
@@ -187,21 +269,16 @@ impl Tally {
         self.not_confirmed += other.not_confirmed;
         self.violations.merge(other.violations);
         self.predicted += other.predicted;
-        for (why, count) in &other.not_modelled {
-            *self.not_modelled.entry(why.clone()).or_default() += count;
-        }
-        for (why, count) in &other.unknown {
-            *self.unknown.entry(why.clone()).or_default() += count;
-        }
+        self.topology.merge(&other.topology);
+        add(&mut self.not_modelled, &other.not_modelled);
+        add(&mut self.unknown, &other.unknown);
         for (key, counts) in &other.by_level {
             self.by_level.entry(key.clone()).or_default().merge(*counts);
         }
         for (key, counts) in &other.by_oracle {
             self.by_oracle.entry(key.clone()).or_default().merge(*counts);
         }
-        for (key, count) in &other.by_behaviour {
-            *self.by_behaviour.entry(key.clone()).or_default() += count;
-        }
+        add(&mut self.by_behaviour, &other.by_behaviour);
         for (key, coverage) in &other.features {
             let mine = self.features.entry(key.clone()).or_default();
             mine.appeared += coverage.appeared;
@@ -216,6 +293,11 @@ impl Tally {
             }
         }
         self.signatures.extend(other.signatures.iter().cloned());
+        for (key, defect) in &other.defects {
+            let mine = self.defects.entry(key.clone()).or_default();
+            mine.findings += defect.findings;
+            mine.know(defect.known.as_ref());
+        }
     }
 }
 

@@ -24,7 +24,7 @@ fn record(runner: &mut Runner, workload: Workload, level: Level) -> Recorded {
 fn serializable_runs_are_serializable(target: &str) {
     let mut runner = Runner::new(open(target));
     for workload in Workload::ALL {
-        let Recorded { history, trace } = record(&mut runner, workload, Level::Serializable);
+        let Recorded { history, trace, .. } = record(&mut runner, workload, Level::Serializable);
         assert_eq!(history.len(), trace.transactions.len());
         assert!(trace.ends().committed > 50, "{target}, {workload}: hardly anything committed");
         let report = check(&history);

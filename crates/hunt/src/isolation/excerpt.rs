@@ -2,8 +2,8 @@
 //! order in which their statements were sent, with as few others as it takes to see the
 //! anomaly again.
 //!
-//! The order is that of the clients' clocks. Where the engine took another, the case may
-//! show nothing; then the excerpt is only what was seen.
+//! The order is the one that the trace tells (`core::order`), and that of the clients' clocks
+//! where the inferred one shows nothing. Where neither does, the excerpt is only what was seen.
 
 use super::round::Played;
 use crate::error::HuntError;
@@ -15,6 +15,7 @@ use isolde_core::history::TxEnd;
 use isolde_core::inquiry::Inquiry;
 use isolde_core::oracle::forbidden;
 use isolde_core::oracle::isolation::{self, Examination, Examined};
+use isolde_core::order::{self, Schedule};
 use isolde_core::semantics::Reading;
 
 /// Replays of one excerpt at most.
@@ -25,11 +26,51 @@ const MOST_TRANSACTIONS: usize = 120;
 /// A scheduled case of a round, and what it shows when it is played.
 pub struct Excerpt {
     pub plan: Plan,
+    /// By which order its statements are sent.
+    pub order: Order,
     /// None if it shows nothing that the level forbids.
     pub shown: Option<Shown>,
     pub trials: u32,
     /// Steps before it was reduced.
     pub statements_before: usize,
+}
+
+/// Where the order of a scheduled case is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The one that times, versions and locks tell.
+    Inferred,
+    /// That in which the statements were sent.
+    Clocks,
+}
+
+impl Order {
+    /// Rather what was inferred.
+    pub const BOTH: [Order; 2] = [Order::Inferred, Order::Clocks];
+
+    /// The place of each operation of the trace; none where nothing can be inferred.
+    fn places(self, played: &Played) -> Option<Vec<u64>> {
+        let operations = &played.trace.operations;
+        match self {
+            Order::Clocks => Some(operations.iter().map(|o| o.start).collect()),
+            Order::Inferred => {
+                let inferred = order::infer(&played.trace, None, order::BUDGET).ok()?;
+                let schedule = Schedule::of(&played.trace, &inferred);
+                let mut places = vec![0; operations.len()];
+                for (place, at) in (1u64..).zip(&schedule.order) {
+                    places[*at as usize] = place;
+                }
+                // What is not sent again keeps its place between the others.
+                let mut last = 0;
+                for at in &inferred.order {
+                    let place = &mut places[*at as usize];
+                    last = last.max(*place);
+                    *place = if *place == 0 { last } else { *place };
+                }
+                Some(places)
+            }
+        }
+    }
 }
 
 /// What a scheduled run showed.
@@ -65,27 +106,39 @@ pub fn excerpt(
     executor: &mut Executor,
     played: &Played,
     anomaly: &Anomaly,
+    orders: &[Order],
     stop: &dyn Fn() -> bool,
 ) -> Result<Excerpt, HuntError> {
     let cycle = transactions_of(played, anomaly);
-    let own = cut(played, &cycle);
+    let mut known: Vec<(Order, Vec<u64>)> = orders
+        .iter()
+        .filter_map(|order| order.places(played).map(|places| (*order, places)))
+        .collect();
+    if known.is_empty() {
+        known.extend(Order::Clocks.places(played).map(|places| (Order::Clocks, places)));
+    }
+    let own = cut(played, &cycle, &known[0].1);
     let statements_before = own.schedule.len();
     let mut trials = 0;
-    for chosen in [cycle.clone(), around(played, &cycle)] {
+    let wider = around(played, &cycle);
+    let choices = [&cycle, &wider].into_iter().flat_map(|c| known.iter().map(move |k| (c, k)));
+    for (chosen, (order, places)) in choices {
         if chosen.len() > MOST_TRANSACTIONS || stop() {
             continue;
         }
-        let plan = cut(played, &chosen);
+        let plan = cut(played, chosen, places);
+        let order = *order;
         trials += 1;
         if let Some(shown) = replay(executor, &plan)? {
             let statements_before = plan.schedule.len();
             let mut search = Search { executor, stop, trials, best: (plan, shown) };
             search.reduce()?;
             let Search { trials, best: (plan, shown), .. } = search;
-            return Ok(Excerpt { plan, shown: Some(shown), trials, statements_before });
+            return Ok(Excerpt { plan, order, shown: Some(shown), trials, statements_before });
         }
     }
-    Ok(Excerpt { plan: own, shown: None, trials, statements_before })
+    let order = known[0].0;
+    Ok(Excerpt { plan: own, order, shown: None, trials, statements_before })
 }
 
 /// The transactions of a witness, by their places in the round.
@@ -114,9 +167,9 @@ fn around(played: &Played, cycle: &[usize]) -> Vec<usize> {
     (0..played.transactions.len()).filter(overlaps).collect()
 }
 
-/// These transactions as a case, in the order in which their statements were sent, from the
-/// rows that had been committed when the first of them began.
-fn cut(played: &Played, chosen: &[usize]) -> Plan {
+/// These transactions as a case, in this order, from the rows that had been committed when the
+/// first of them began.
+fn cut(played: &Played, chosen: &[usize], places: &[u64]) -> Plan {
     let mut transactions: Vec<TxPlan> =
         chosen.iter().map(|t| played.transactions[*t].clone()).collect();
     for (transaction, place) in transactions.iter_mut().zip(chosen) {
@@ -128,12 +181,13 @@ fn cut(played: &Played, chosen: &[usize]) -> Plan {
     let mut sent: Vec<(u64, OpId)> = Vec::new();
     for (transaction, place) in transactions.iter().zip(chosen) {
         let sequence = transaction.sequence();
-        let starts = played.starts(*place);
+        let starts = played.places(*place, &|at| places[at]);
+        let end = starts.iter().flatten().max().copied();
         for (n, (id, _)) in sequence.iter().enumerate() {
             // What was never sent because the engine had ended it: only its end matters.
             let last = n + 1 == sequence.len();
             let start = starts.get(n).copied().flatten();
-            let start = start.or_else(|| last.then(|| played.times()[*place].1));
+            let start = start.or(end.filter(|_| last));
             sent.extend(start.map(|start| (start, *id)));
         }
     }

@@ -1,7 +1,7 @@
 //! Rounds as part of a hunt: what is counted, and what becomes of an anomaly that the
 //! level's documentation rules out.
 
-use super::excerpt::{Excerpt, excerpt};
+use super::excerpt::{Excerpt, Order, excerpt};
 use super::round::{Played, Shape, play};
 use crate::cause::ruled_out;
 use crate::check::{Checked, Predicted, Violation};
@@ -76,7 +76,7 @@ impl Hunter<'_> {
     /// scheduled case that shows it again.
     fn cycle(&mut self, played: &Played, anomaly: &Anomaly) -> Result<Evidence, HuntError> {
         let stop = self.stop;
-        let excerpt = excerpt(&mut self.executor, played, anomaly, stop)?;
+        let excerpt = excerpt(&mut self.executor, played, anomaly, &Order::BOTH, stop)?;
         let (history, shown) = match &excerpt.shown {
             Some(shown) => (&shown.examination.history, &shown.anomaly),
             None => (&played.account.history, anomaly),
@@ -94,7 +94,9 @@ impl Hunter<'_> {
             replays: Vec::new(),
             violations: vec![violation],
             unknown: None,
+            silent: None,
             predicted: Predicted::NotAsked,
+            topology: None,
         };
         let cause = ruled_out(&checked.violations);
         let rate = self.rate(&excerpt)?;
@@ -109,6 +111,7 @@ impl Hunter<'_> {
             ("cycle.svg", picture::draw(&[group])),
             ("cycle.dot", dot::draw(&[group])),
             ("history.jsonl", recorded(played)),
+            ("trace.jsonl", traced(played)),
         ];
         let mut evidence =
             self.evidence(&excerpt.plan, &case, &case, checked, cause, rate, reduction);
@@ -179,7 +182,11 @@ fn sentences(played: &Played, seen: &Anomaly, excerpt: &Excerpt, rate: Rate) -> 
     match &excerpt.shown {
         Some(shown) => {
             all.push(format!(
-                "The case shows {} again, in {} of {} runs:",
+                "The case, in {}, shows {} again, in {} of {} runs:",
+                match excerpt.order {
+                    Order::Inferred => "the order that times, versions and locks tell",
+                    Order::Clocks => "the order in which its statements were sent",
+                },
                 shown.anomaly.name(),
                 rate.seen,
                 rate.runs
@@ -188,14 +195,19 @@ fn sentences(played: &Played, seen: &Anomaly, excerpt: &Excerpt, rate: Rate) -> 
             all.extend(shown.anomaly.sentences(history).into_iter().map(|s| s + "."));
         }
         None => all.push(
-            "Played in the order in which their statements were sent, the transactions of the \
-             cycle alone do not show it again: the engine took another order, or needs the load. \
-             history.jsonl has the whole round, for `isolde check`."
+            "Played in the order that times, versions and locks tell, and in that in which their \
+             statements were sent, the transactions of the cycle do not show it again: the engine \
+             needs the load, or something that the trace does not tell. history.jsonl has the \
+             whole round, for `isolde check`, and trace.jsonl for `isolde order`."
                 .into(),
         ),
     }
     all.push("Cause: bug.".into());
     all
+}
+
+fn traced(played: &Played) -> String {
+    played.trace.lines().map(|line| line + "\n").collect()
 }
 
 fn recorded(played: &Played) -> String {

@@ -7,11 +7,12 @@
 //!        Excerpt, a scheduled case ◄── forbidden by the level's promise? ◄───────┘
 //! ```
 
+mod accesses;
 mod evaluate;
 mod excerpt;
 mod hunting;
 mod round;
 
 pub use evaluate::evaluate;
-pub use excerpt::{Excerpt, excerpt};
+pub use excerpt::{Excerpt, Order, excerpt};
 pub use round::{Played, Shape, play};

@@ -78,20 +78,20 @@ impl Played {
         times(&self.trace)
     }
 
-    /// When each operation of a transaction was sent; none for what never was.
-    pub fn starts(&self, transaction: usize) -> Vec<Option<u64>> {
-        let operations = self.trace.operations.iter();
-        let mut of: Vec<u64> =
-            operations.filter(|o| o.transaction as usize == transaction).map(|o| o.start).collect();
-        of.sort_unstable();
+    /// For each operation of a transaction its place, as `place_of` gives one to the
+    /// operations of the trace; none for what was never sent.
+    pub fn places(&self, transaction: usize, place_of: &dyn Fn(usize) -> u64) -> Vec<Option<u64>> {
+        let operations = self.trace.operations.iter().enumerate();
+        let of = operations.filter(|(_, o)| o.transaction as usize == transaction);
         let count = self.transactions[transaction].operations();
-        let mut starts = vec![None; count];
-        for (place, start) in self.sent[transaction].1.iter().zip(of) {
-            if let Some(of) = starts.get_mut(*place) {
-                of.get_or_insert(start);
+        let mut places = vec![None; count];
+        for (sent, (at, _)) in self.sent[transaction].1.iter().zip(of) {
+            // What is read beside a statement belongs to it; its effect comes with the last.
+            if let Some(of) = places.get_mut(*sent) {
+                *of = Some(place_of(at));
             }
         }
-        starts
+        places
     }
 }
 
@@ -123,17 +123,17 @@ fn times(trace: &Trace) -> Vec<(u64, u64)> {
 }
 
 /// A transaction as it was sent: for each statement of the session what it means.
-struct Drawn {
-    plan: TxPlan,
-    sent: Vec<Meaning>,
-    heard: Vec<Option<Heard>>,
+pub(super) struct Drawn {
+    pub plan: TxPlan,
+    pub sent: Vec<Meaning>,
+    pub heard: Vec<Option<Heard>>,
 }
 
-struct Meaning {
+pub(super) struct Meaning {
     /// Which statement of the transaction, counting what begins and ends it.
-    place: usize,
-    id: u64,
-    probe: Probe,
+    pub place: usize,
+    pub id: u64,
+    pub probe: Probe,
 }
 
 /// Runs a round in an empty database. A server that falls is in what comes back as an
@@ -152,7 +152,7 @@ pub fn play(
     };
     let means = Means::of(&engine, &version);
     let instrument = Instrument::new(round.plan.schema.clone(), round.plan.dialect, means);
-    lay(runner, &instrument, &round.plan)?;
+    let setup = lay(runner, &instrument, &round.plan)?;
     let first = whole_tables(runner, &instrument)?;
     let free = FreeRun {
         sessions: shape.sessions,
@@ -160,7 +160,7 @@ pub fn play(
         on_abort: OnAbort::GiveUp,
         stop: Stop { transactions: Some(shape.transactions), time: Some(shape.time) },
     };
-    let (drawn, trace) = run(runner, &free, &instrument, &mut round)?;
+    let (drawn, mut trace) = run(runner, &free, &instrument, &mut round)?;
     if let Some(death) = trace.death {
         return Ok(Err(death));
     }
@@ -181,6 +181,8 @@ pub fn play(
     } else {
         Vec::new()
     };
+    trace.setup = setup;
+    super::accesses::fill_in(&mut trace, &drawn, &told);
     let account = told.account(&evaluated);
     let report = check(&account.history);
     let places = |drawn: &Drawn| drawn.sent.iter().map(|meaning| meaning.place).collect();
@@ -202,7 +204,11 @@ pub fn play(
     }))
 }
 
-fn lay(runner: &mut Runner, instrument: &Instrument, plan: &Plan) -> Result<(), HuntError> {
+fn lay(
+    runner: &mut Runner,
+    instrument: &Instrument,
+    plan: &Plan,
+) -> Result<Vec<String>, HuntError> {
     let told = instrument.plan(plan);
     runner.clear()?;
     let mut statements = told.create_sql();
@@ -210,7 +216,7 @@ fn lay(runner: &mut Runner, instrument: &Instrument, plan: &Plan) -> Result<(), 
     statements.extend(instrument.create_versions_sql());
     match runner.engine.batch(&statements).map_err(isolde_engines::runner::RunError::Engine)? {
         Outcome::Error(error) => Err(HuntError::Fixture { sql: statements.join(";\n  "), error }),
-        _ => Ok(()),
+        _ => Ok(statements),
     }
 }
 

@@ -49,7 +49,7 @@ impl Draw {
     fn operation(&mut self) -> Operation {
         let place = self.random.below(self.keys.len());
         let key = self.keys[place].0;
-        let how = if self.random.chance(25) { Access::Other } else { Access::Key };
+        let how = if self.random.chance(self.shape.scans) { Access::Other } else { Access::Key };
         if self.random.chance(self.shape.reads) {
             return Operation::Read { key, how };
         }

@@ -5,10 +5,12 @@
 //!   Draw ─► transactions ─► FreeRun ─► answers ─► History
 //! ```
 
+mod again;
 mod draw;
 mod record;
 mod sql;
 
+pub use again::{Agreement, play_again};
 pub use record::{Recorded, Recording};
 
 use std::fmt;
@@ -52,6 +54,8 @@ pub struct Shape {
     pub operations: usize,
     /// So many of a hundred operations are reads.
     pub reads: usize,
+    /// So many of a hundred come to their row by a column without an index.
+    pub scans: usize,
 }
 
 impl Default for Shape {
@@ -62,6 +66,7 @@ impl Default for Shape {
             writes_per_key: 32,
             operations: 4,
             reads: 50,
+            scans: 25,
         }
     }
 }

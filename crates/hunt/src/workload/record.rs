@@ -4,8 +4,8 @@ use super::draw::{Draw, Operation};
 use super::{Shape, Workload, sql};
 use isolde_checker::{Builder, History, Status, Value as Written};
 use isolde_core::history::TxEnd;
-use isolde_core::trace::Trace;
-use isolde_core::value::Value;
+use isolde_core::trace::{Access, Accesses, Trace};
+use isolde_core::value::{Row, Value};
 use isolde_engines::engine::Outcome;
 use isolde_engines::free_run::{FreeRun, Statements};
 use isolde_engines::runner::{RunError, Runner};
@@ -22,7 +22,10 @@ pub struct Recording {
 /// What was recorded.
 pub struct Recorded {
     pub history: History,
+    /// With what each operation read and wrote.
     pub trace: Trace,
+    /// The rows at the end, by key, where the workload has a table of its own.
+    pub last: Vec<Row>,
 }
 
 /// What an operation was answered.
@@ -39,7 +42,8 @@ impl Recording {
         let family = runner.engine.info().family();
         let workload = self.shape.workload;
         runner.clear()?;
-        runner.engine.control(&sql::table(workload, family))?;
+        let table = sql::table(workload, family);
+        runner.engine.control(&table)?;
         let mut draw = Draw::new(self.shape, self.seed);
         // Transactions are numbered as they begin, which is when they are drawn.
         let mut drawn: Vec<Vec<Operation>> = Vec::new();
@@ -52,7 +56,7 @@ impl Recording {
             drawn.push(operations);
             Some(Statements::from(statements))
         };
-        let trace = self.free.run_watched(runner, &mut next, &mut |answer| {
+        let mut trace = self.free.run_watched(runner, &mut next, &mut |answer| {
             // The first statement begins the transaction.
             let Some(place) = answer.statement.and_then(|at| at.checked_sub(1)) else { return };
             let what = match &answer.reply.outcome {
@@ -65,10 +69,66 @@ impl Recording {
             };
             seen.insert((answer.transaction, place), what);
         })?;
+        let last = match runner.engine.control(sql::ALL_ROWS) {
+            Ok(Outcome::Rows { rows, .. }) => rows,
+            _ => Vec::new(),
+        };
         runner.clear()?;
         let history = history(&trace, &drawn, &seen, workload);
-        Ok(Recorded { history, trace })
+        trace.setup = vec![table];
+        fill_in(&mut trace, &drawn, &seen, workload);
+        Ok(Recorded { history, trace, last })
     }
+}
+
+/// Says of each operation which version it read or wrote. Versions are called by what was
+/// written, and 0 where there is nothing.
+fn fill_in(
+    trace: &mut Trace,
+    drawn: &[Vec<Operation>],
+    seen: &HashMap<(u32, usize), Seen>,
+    workload: Workload,
+) {
+    let places = trace.places();
+    let mut items: HashMap<u64, u32> = HashMap::new();
+    let mut names = Vec::new();
+    for (traced, place) in trace.operations.iter_mut().zip(places) {
+        let number = traced.transaction;
+        let Some(place) = place.checked_sub(1) else { continue };
+        let Some(operation) = drawn[number as usize].get(place) else { continue };
+        let Some(answer) = seen.get(&(number, place)) else { continue };
+        let mut item = |key: u64| {
+            let next = items.len() as u32;
+            *items.entry(key).or_insert_with(|| {
+                names.push(format!("isolde_items/{key}"));
+                next
+            })
+        };
+        let mut accesses = Accesses::default();
+        match (operation, answer) {
+            (Operation::Read { key, .. }, Seen::Rows(value)) => {
+                let version = value.as_ref().map_or(0, |value| newest(value, workload));
+                accesses.reads.push(Access { item: item(*key), version });
+            }
+            (Operation::Write { .. }, Seen::Wrote(Some(0))) => continue,
+            (Operation::Write { key, value, .. }, _) => {
+                accesses.writes.push(Access { item: item(*key), version: *value });
+            }
+            (Operation::Read { .. }, Seen::Wrote(_)) => continue,
+        }
+        traced.accesses = Some(Box::new(accesses));
+    }
+    trace.items = names;
+}
+
+/// The version that a cell shows.
+pub(super) fn newest(value: &Value, workload: Workload) -> u64 {
+    let text = text(value);
+    match workload {
+        Workload::ListAppend => text.rsplit(',').next().and_then(|v| v.trim().parse().ok()),
+        Workload::RwRegister => text.parse().ok(),
+    }
+    .unwrap_or(0)
 }
 
 fn history(

@@ -4,6 +4,9 @@ use super::Workload;
 use super::draw::{Access, Operation};
 use isolde_core::sql::Family;
 
+/// All rows, for who compares what is left.
+pub(super) const ALL_ROWS: &str = "select k, v from isolde_items order by k";
+
 pub(super) fn table(workload: Workload, family: Family) -> String {
     let value = match (workload, family) {
         (Workload::ListAppend, Family::Mysql) => "varchar(2000)",
