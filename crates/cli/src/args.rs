@@ -5,6 +5,8 @@ use crate::baseline::BaselineArgs;
 use crate::check_args::{self, CheckArgs};
 use crate::exit_code;
 use crate::hunt_args::{FaultsArgs, HuntArgs};
+use crate::order_args::{self, OrderArgs};
+use crate::reduce_args::{self, ReduceArgs};
 use crate::run_history_args::RunHistoryArgs;
 use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
@@ -64,6 +66,14 @@ pub enum ConvertTo {
     Mtr,
     /// Annotated SQL for the engine's own client.
     Sql,
+    /// What isolationtester prints of the spec of a recorded run.
+    SpecOut,
+    /// The result of the mysqltest script of a recorded run.
+    MtrResult,
+    /// A Python program for SQLite, DuckDB or Turso, of a recorded run.
+    Python,
+    /// A bug report in Markdown, of a recorded run.
+    Report,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -163,7 +173,9 @@ pub enum Command {
         #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1..)]
         level: Vec<String>,
         /// Judge by this oracle: isolation runs the cases on tables that tell which versions were
-        /// read and written, and says which cycles they form and which of them the level rules out.
+        /// read and written, and says which cycles they form and which of them the level rules out;
+        /// topological compares their statements with the same alone; merged, at SERIALIZABLE,
+        /// merges two of their transactions.
         #[arg(long, value_name = "ORACLE", value_delimiter = ',', conflicts_with = "out")]
         oracle: Vec<String>,
         /// Write a Markdown report here as well.
@@ -172,6 +184,13 @@ pub enum Command {
         #[command(flatten)]
         starting: Starting,
     },
+    /// Make a case that fails smaller, while it fails in the same way.
+    ///
+    /// Operations go first, then rows, columns, tables, indexes, constraints, switches between
+    /// sessions, parts of expressions, and values and names become plain. The violation stays
+    /// the same: oracle, kind, cause and level. Exits 1 when the case does not fail as it is.
+    #[command(after_help = reduce_args::EXAMPLE)]
+    Reduce(ReduceArgs),
     /// Run a case and say of each statement what it saw or did, and why.
     ///
     /// For each statement, in the order in which they were sent: what came back,
@@ -218,6 +237,14 @@ pub enum Command {
     /// write it saw. Nobody imposes an order: what is found depends on the timing.
     #[command(after_help = TARGETS)]
     RunHistory(RunHistoryArgs),
+    /// Tell the order in which a database executed what a trace has.
+    ///
+    /// Times of clients overlap. Versions, results and the engine's protocol decide most of
+    /// what they leave open: batches of operations that do not conflict, by which rules, what
+    /// the protocol does not explain, and what stays open. A trace that is broken off or
+    /// contradicts itself is refused (5).
+    #[command(after_help = order_args::EXAMPLES)]
+    Order(OrderArgs),
     /// Run the library of known bugs and compare with what is recorded.
     ///
     /// Exits 1 when a case does not do what it did when it was recorded.
@@ -276,6 +303,20 @@ pub enum Command {
         #[command(flatten)]
         baseline: BaselineArgs,
     },
+    /// Say which findings are the same, and which known bug each is.
+    ///
+    /// Findings of one defect are put together by what went wrong: which rule was
+    /// broken, between which kinds of statements, with whose rows. Each group is
+    /// then compared with the known bugs of the library, as they ran on the same
+    /// engine during the hunt, and with the findings of other hunts (--against):
+    /// features that tell bugs apart weigh more, and the most similar candidates
+    /// are compared two by two.
+    #[command(after_help = "Examples:
+  isolde triage isolde.out                                   all findings of a hunt
+  isolde triage isolde.out/findings/00000033                 one of them
+  isolde triage isolde.out --against last-week --json        beside an earlier hunt
+  isolde triage isolde.out --judge 'python3 ask_a_model.py'  let a program compare")]
+    Triage(crate::triage_args::TriageArgs),
     /// Unite the output folders of shards into one, with its report.
     ///
     /// The parts must be of one hunt: the same seed, target, versions, levels,
@@ -320,8 +361,8 @@ pub enum Command {
     },
     /// Turn a case, spec or script into another format.
     Convert {
-        /// The file to read; - reads stdin.
-        #[arg(value_name = "FILE")]
+        /// The file to read, - for stdin, or the folder of a finding.
+        #[arg(value_name = "FILE|FOLDER")]
         file: PathBuf,
         /// What to write.
         #[arg(long, value_name = "FORMAT")]
@@ -332,6 +373,10 @@ pub enum Command {
         /// Which permutation of a spec to take, counted from 1.
         #[arg(long, value_name = "N")]
         permutation: Option<usize>,
+        /// A run of the case, as `isolde replay --json` writes it: what waited
+        /// and failed in it, and what came back, goes into what is written.
+        #[arg(long, value_name = "FILE")]
+        history: Option<PathBuf>,
     },
     /// List the servers that can be started here, and what fetch could add.
     Servers,
@@ -418,6 +463,7 @@ impl Command {
         match self {
             Command::Hunt(hunt) => Some(&hunt.starting),
             Command::Faults(faults) => Some(&faults.starting),
+            Command::Reduce(reduce) => Some(&reduce.starting),
             Command::RunHistory(run) => Some(&run.starting),
             Command::Anomalies(anomalies) => Some(&anomalies.starting),
             Command::Matrix { starting, .. }
@@ -468,6 +514,7 @@ mod tests {
             "faults",
             "matrix",
             "replay",
+            "reduce",
             "explain",
             "anomalies",
             "run-history",

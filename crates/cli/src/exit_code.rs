@@ -123,6 +123,7 @@ impl From<HuntError> for Failure {
             | ShardsUnlike(..)
             | NotAFinding { .. }
             | NotASignature { .. }
+            | NoFindings(_)
             | NoSuchOracle(_)
             | NotAFolderName(_)
             | FolderMissing(_)

@@ -11,9 +11,11 @@ pub struct HuntArgs {
     /// What to hunt on; without it sqlite.
     #[arg(value_name = "TARGET")]
     pub target: Option<String>,
-    /// Which oracles judge: semantics, tx-wss, stmt-wss, serial-reads, crash, isolation, or all.
-    /// Without it all but isolation. Alone, isolation runs sessions at full speed instead of
-    /// scheduled cases, and looks for cycles of dependencies; see docs/isolation.md.
+    /// Which oracles judge: semantics, tx-wss, stmt-wss, serial-reads, crash, isolation,
+    /// topological, merged, or all.
+    /// Without it all but the last three. Alone, isolation runs sessions at full speed instead of
+    /// scheduled cases, and looks for cycles of dependencies; see docs/isolation.md
+    /// and docs/topological.md.
     #[arg(long, value_name = "ORACLE", value_delimiter = ',')]
     pub oracle: Vec<String>,
     /// Levels to hunt at: `all`, or names. Each case draws one of them. Without it all.
@@ -49,6 +51,9 @@ pub struct HuntArgs {
     /// Documented violations are findings, too.
     #[arg(long)]
     pub all: bool,
+    /// Findings stay as they were generated; `isolde reduce` makes one smaller later.
+    #[arg(long)]
+    pub no_reduce: bool,
     /// DDL among the statements: CREATE INDEX, ALTER TABLE, TRUNCATE.
     #[arg(long)]
     pub ddl: bool,
@@ -64,6 +69,13 @@ pub struct HuntArgs {
     /// Transactions of a round of --oracle isolation. Without it 400.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=20000))]
     pub round: Option<u32>,
+    /// Orders of each graph of --oracle topological that are run. Without it 3.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=50))]
+    pub orders: Option<u8>,
+    /// Edges of --oracle topological for every row of a table that a statement reads, as in the
+    /// paper, instead of asking the engine which versions match.
+    #[arg(long)]
+    pub all_edges: bool,
     /// Writes the findings as JUnit XML as well.
     #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,

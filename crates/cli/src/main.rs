@@ -14,11 +14,14 @@ mod interrupt;
 mod junit;
 mod known_bugs;
 mod library;
+mod order_args;
 mod page;
+mod reduce_args;
 mod run_history_args;
 mod scenarios;
 mod shell;
 mod table;
+mod triage_args;
 mod visible;
 mod whole_file;
 

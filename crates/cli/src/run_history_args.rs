@@ -46,6 +46,10 @@ pub struct RunHistoryArgs {
     /// The file; - is the standard output.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
+    /// Write the trace here as well: who sent what from when to when, and what each statement
+    /// read and wrote. `isolde order` tells the order.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     #[command(flatten)]
     pub starting: Starting,
 }

@@ -58,6 +58,38 @@ fn write_skew_is_allowed_at_repeatable_read_and_says_so_as_json() {
     assert!(all[0]["anomalies"].as_array().unwrap().iter().all(|a| a["ruled_out"] == false));
 }
 
+/// A write skew of which both reads go through views, one of them made of the other.
+#[test]
+fn reads_through_views_say_what_they_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("views.case");
+    std::fs::write(
+        &file,
+        "case: views\nlevel: repeatable read\n\nsetup:\n  create table t (a int primary key, b int);\n  \
+         insert into t values (1, 10), (2, 20);\n  create view v as select * from t where b < 100;\n  \
+         create view w (x, n) as select b, count(*) from v group by b;\n\ns1> begin;\ns2> begin;\n\
+         s1> select * from v where a = 1;\ns2> select x, n from w;\n\
+         s1> update t set b = 11 where a = 2;\ns2> update t set b = 21 where a = 1;\n\
+         s1> commit;\ns2> commit;\n\nfinal:\n  select a, b from t;\n",
+    )
+    .unwrap();
+    let targets = if quick() { &["sqlite"][..] } else { &["postgres", "mariadb"][..] };
+    for target in targets {
+        let serial = *target == "sqlite";
+        let level = if serial { "serializable" } else { "repeatable read" };
+        let on = ["--on", target, "--level", level];
+        let ran = isolde(&[&["replay", text(&file), "--oracle", "isolation"], &on[..]].concat());
+        let said = said(&ran);
+        assert!(!said.contains("left alone"), "{target}: {said}");
+        let expected = if serial { "no anomaly" } else { "write-skew" };
+        assert!(said.contains(expected), "{target}: {said}");
+        let ran = isolde(&[&["explain", text(&file), "--json"], &on[..]].concat());
+        let explained: Value = serde_json::from_str(&stdout(&ran)).expect("JSON");
+        let steps = explained.to_string();
+        assert!(!steps.contains("not modelled"), "{target}: {steps}");
+    }
+}
+
 #[test]
 fn what_cannot_be_told_about_is_left_alone_and_said() {
     let dir = tempfile::tempdir().unwrap();
@@ -143,4 +175,45 @@ fn without_a_fault_a_hunt_at_full_speed_is_silent() {
     let said = said(&ran);
     assert_eq!(ran.status.code(), Some(0), "{said}");
     assert!(said.contains("0 bug"), "{said}");
+}
+
+/// The paper's figure 1, which is documented behaviour, and why.
+#[test]
+fn a_case_is_judged_by_what_its_statements_do_alone() {
+    if quick() {
+        return;
+    }
+    let file = format!("{}/../../cases/papers/txcheck-figure-1.case", env!("CARGO_MANIFEST_DIR"));
+    let judged = ["replay", &file, "--on", "mariadb", "--oracle", "topological"];
+    let ran = isolde(&judged);
+    let told = said(&ran);
+    assert_eq!(ran.status.code(), Some(0), "{told}");
+    assert!(told.contains("s1.2 before s2.4: predicate-write, row t0#"), "{told}");
+    assert!(told.contains("return and leave the same in 3 orders"), "{told}");
+    let ran = isolde(&[&judged[..], &["--json"]].concat());
+    let all: Value = serde_json::from_str(&stdout(&ran)).expect("JSON");
+    assert_eq!(all[0]["oracle"], "topological");
+    assert_eq!(all[0]["graph"]["statements"].as_array().map(Vec::len), Some(5), "{all}");
+    let ran = isolde(&[&judged[..], &["--level", "read uncommitted"]].concat());
+    assert_eq!(ran.status.code(), Some(3), "it is refused: {}", said(&ran));
+}
+
+#[test]
+fn merged_transactions_are_told_apart_from_no_serial_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("three.case");
+    std::fs::write(
+        &file,
+        "case: three\nlevel: serializable\n\nsetup:\n  create table t (a int primary key, b int);\n  \
+         insert into t values (1, 1), (2, 2);\n\ns1> begin;\ns1> update t set b = b + 1 where a = 1;\n\
+         s1> commit;\ns2> select sum(b) from t;\ns3> update t set b = b * 2;\n\nfinal:\n  \
+         select a, b from t;\n",
+    )
+    .unwrap();
+    let targets = if quick() { &["sqlite"][..] } else { &["sqlite", "postgres", "mariadb"][..] };
+    for target in targets {
+        let ran = isolde(&["replay", text(&file), "--on", target, "--oracle", "merged"]);
+        assert_eq!(ran.status.code(), Some(0), "{target}: {}", said(&ran));
+        assert!(said(&ran).contains("nothing differs"), "{target}: {}", said(&ran));
+    }
 }

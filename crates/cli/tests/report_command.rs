@@ -47,6 +47,8 @@ fn finding(number: u64, seed: u64) -> Finding {
         oracles: vec!["tx-wss".into()],
         cause: Cause { label: Label::Bug, behaviour: None, evidence: Vec::new(), level: None },
         rate: Rate { seen: 2, runs: 2 },
+        defect: String::new(),
+        features: None,
         signature: "x".into(),
         title: "a title".into(),
         explanation: Vec::new(),

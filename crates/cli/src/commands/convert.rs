@@ -1,6 +1,6 @@
 //! `isolde convert`: a case, spec or script in another format.
 
-use super::{Context, Outcome, read_file};
+use super::{Context, Outcome, convert_run, read_file};
 use crate::args::{ConvertFrom, ConvertTo};
 use crate::exit_code::{ExitCode, Failure};
 use isolde_core::case::{self, Case, ParseError};
@@ -15,9 +15,16 @@ pub fn run(
     context: &Context<'_>,
     path: &Path,
     to: ConvertTo,
-    from: Option<ConvertFrom>,
-    permutation: Option<usize>,
+    (from, permutation): (Option<ConvertFrom>, Option<usize>),
+    history: Option<&Path>,
 ) -> Outcome {
+    if path.is_dir() {
+        if from.is_some() || permutation.is_some() || history.is_some() {
+            let message = "--from, --permutation and --history are for files; a finding's folder has its own run";
+            return Err(Failure::new(ExitCode::Usage, message));
+        }
+        return print(context, path, &convert_run::of_finding(path, to)?);
+    }
     let text = read_file(path)?;
     let from = from.unwrap_or_else(|| kind_of(path, &text));
     if permutation.is_some() && from != ConvertFrom::Spec {
@@ -37,10 +44,18 @@ pub fn run(
         };
         case.engines.extend(engine.and_then(|e| e.parse().ok()));
     }
-    let written = write(&case, to).map_err(|unsayable| bad(unsayable.in_text(&text)))?;
+    let written = match history {
+        Some(file) => convert_run::of_run(&case, &convert_run::read_history(file, &case)?, to),
+        None if convert_run::needs_run(to) => return Err(convert_run::no_run(to)),
+        None => write(&case, to),
+    };
+    print(context, path, &written.map_err(|unsayable| bad(unsayable.in_text(&text)))?)
+}
+
+fn print(context: &Context<'_>, path: &Path, written: &str) -> Outcome {
     match context.json {
         true => context.console.print(&json!({"file": path, "text": written}).to_string()),
-        false => context.console.print_exactly(&written),
+        false => context.console.print_exactly(written),
     }
     Ok(ExitCode::Fine)
 }
@@ -69,6 +84,9 @@ fn write(case: &Case, to: ConvertTo) -> Result<String, Unsayable> {
         ConvertTo::Spec => spec_of_case(case),
         ConvertTo::Mtr => write_mtr(case),
         ConvertTo::Sql => write_sql(case),
+        ConvertTo::SpecOut | ConvertTo::MtrResult | ConvertTo::Python | ConvertTo::Report => {
+            unreachable!("these are made of a run")
+        }
     }
 }
 

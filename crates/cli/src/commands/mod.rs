@@ -5,6 +5,7 @@ mod check;
 mod check_show;
 mod clean;
 mod convert;
+mod convert_run;
 mod driver_check;
 mod explain;
 mod explain_show;
@@ -14,9 +15,12 @@ mod hunt;
 mod list;
 mod matrix;
 mod merge;
+mod order;
+mod reduce;
 mod repl;
 mod replay;
 mod replay_finding;
+mod replay_judged;
 mod replay_oracle;
 mod replay_show;
 mod replay_target;
@@ -30,6 +34,9 @@ mod test;
 mod test_record;
 mod test_report;
 mod test_run;
+mod triage;
+mod triage_judge;
+mod triage_show;
 
 use crate::args::{Args, Command, Via};
 use crate::console::Console;
@@ -83,8 +90,10 @@ pub fn run(args: Args, console: &Console) -> Outcome {
         Command::Explain { case, on, level, .. } => {
             explain::run(&context, &case, on.as_deref(), &level)
         }
+        Command::Reduce(reduce) => reduce::run(&context, &reduce),
         Command::Check(check) => check::run(&context, &check),
         Command::Anomalies(wish) => anomalies::run(&context, &wish),
+        Command::Order(wish) => order::run(&context, &wish),
         Command::RunHistory(run) => run_history::run(&context, &run),
         Command::Test { regex, on, level, record, repeat, junit, cases, .. } => {
             let wish = test::Wish { on, level, record, repeat, junit };
@@ -98,14 +107,15 @@ pub fn run(args: Args, console: &Console) -> Outcome {
             list::run(&context, regex.as_deref(), cases.as_deref(), markdown)
         }
         Command::Report { dir, baseline } => report::run(&context, &dir, &baseline),
+        Command::Triage(args) => triage::run(&context, &args),
         Command::Merge { dirs, out, baseline } => merge::run(&context, &dirs, &out, &baseline),
         Command::Clean { target, .. } => clean::run(&context, &target),
         Command::Fmt { files, check } => fmt::run(&context, &files, check),
         Command::Spec { files, on, expected, .. } => {
             spec::run(&context, &files, &on, expected.as_deref())
         }
-        Command::Convert { file, to, from, permutation } => {
-            convert::run(&context, &file, to, from, permutation)
+        Command::Convert { file, to, from, permutation, history } => {
+            convert::run(&context, &file, to, (from, permutation), history.as_deref())
         }
         Command::Servers => servers::run(&context),
         Command::Server { target, setup, .. } => server::run(&context, &target, setup.as_deref()),

@@ -35,7 +35,7 @@ enum Ready {
     Plain(Runner),
     /// With the fault of the hunt, where the case is at home.
     Judged {
-        executor: Executor,
+        executor: Box<Executor>,
         planted: bool,
     },
 }
@@ -158,10 +158,10 @@ fn open(context: &Context<'_>, job: &Job<'_>) -> Result<Ready, Failure> {
     Ok(match job.cases.first().and_then(|given| given.seen.as_ref()) {
         None => Ready::Plain(runner),
         Some(seen) if job.at_home => {
-            let executor = Executor::new(replay_finding::planted(runner, seen)?);
+            let executor = Box::new(Executor::new(replay_finding::planted(runner, seen)?));
             Ready::Judged { executor, planted: true }
         }
-        Some(_) => Ready::Judged { executor: Executor::new(runner), planted: false },
+        Some(_) => Ready::Judged { executor: Box::new(Executor::new(runner)), planted: false },
     })
 }
 

@@ -1,7 +1,8 @@
-//! `isolde replay --oracle isolation`: cases on tables that tell which versions were read
-//! and written, and which cycles they form.
+//! `isolde replay --oracle …`: cases on tables that tell which versions were read and
+//! written, which cycles they form, and what the same statements do in other runs.
 
 use super::explain::{open, read};
+use super::replay_judged::{Judged, judged};
 use super::replay_target::own_target;
 use super::{Context, Levels, Outcome, parse_levels};
 use crate::exit_code::{ExitCode, Failure};
@@ -10,9 +11,10 @@ use isolde_core::Case;
 use isolde_core::Level;
 use isolde_core::inquiry::Inquiry;
 use isolde_core::oracle::isolation::{self, Examination, Examined};
-use isolde_core::oracle::{Oracle, is_ruled_out};
+use isolde_core::oracle::{self, Oracle, is_ruled_out};
 use isolde_core::semantics::Reading;
 use isolde_hunt::HuntError;
+use isolde_hunt::check::allowed;
 use isolde_hunt::executor::{Executor, Fixture};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -35,12 +37,22 @@ pub fn run(
     levels: &[String],
     oracles: &[String],
 ) -> Outcome {
-    if let Some(other) = oracles.iter().find(|name| *name != Oracle::Isolation.name()) {
-        let text = format!("replay judges by `isolation` alone, not by `{other}`");
-        return Err(Failure::new(ExitCode::Usage, text));
+    let mut wanted_oracles = Vec::new();
+    for name in oracles {
+        match oracle::find(name) {
+            Ok(oracle @ (Oracle::Isolation | Oracle::Topological | Oracle::Merged)) => {
+                wanted_oracles.push(oracle);
+            }
+            _ => {
+                let text = format!(
+                    "replay judges by `isolation`, `topological` or `merged`, not by `{name}`"
+                );
+                return Err(Failure::new(ExitCode::Usage, text));
+            }
+        }
     }
     let levels = parse_levels(levels)?;
-    let (mut all, mut worst) = (Vec::new(), ExitCode::Fine);
+    let (mut all, mut worst): (Vec<Value>, _) = (Vec::new(), ExitCode::Fine);
     for file in files {
         let (case, seen) = read(file)?;
         let own = [own_target(context, &case, seen.as_ref())];
@@ -61,21 +73,36 @@ pub fn run(
                 Some(Levels::These(levels)) => levels.clone(),
             };
             for level in wanted {
-                let allows = profile.promise(level).and_then(|p| p.allows.clone());
-                let what = examined(&mut executor, &case, level, allows.as_deref())?;
-                let texts = case.steps.iter().map(|step| step.sql.clone()).collect();
-                let (case, target) = (case.id.clone(), target.to_string());
-                let seen = Seen { case, target, level, allows, what, texts };
-                worst = worst.worse(seen.code());
-                if !context.json {
-                    context.console.print(seen.text().trim_end());
+                let mut case = case.clone().read_as(executor.runner.engine.info().family());
+                case.level = Some(level);
+                executor.runner.check_levels(&case, None)?;
+                for oracle in &wanted_oracles {
+                    let (code, text, json) = match oracle {
+                        Oracle::Isolation => {
+                            let allows = allowed(&case, &profile);
+                            let what = examined(&mut executor, &case, level, allows.as_deref())?;
+                            let texts = case.steps.iter().map(|step| step.sql.clone()).collect();
+                            let (case, target) = (case.id.clone(), target.to_string());
+                            let seen = Seen { case, target, level, allows, what, texts };
+                            (seen.code(), seen.text(), seen.json())
+                        }
+                        other => {
+                            let judged = judged(&mut executor, (&case, level), *other)?;
+                            let name = target.to_string();
+                            let seen = Judged { case: &case, target: &name, level, oracle: *other };
+                            (judged.code(), seen.text(&judged), seen.json(&judged))
+                        }
+                    };
+                    worst = worst.worse(code);
+                    if !context.json {
+                        context.console.print(text.trim_end());
+                    }
+                    all.push(json);
                 }
-                all.push(seen);
             }
         }
     }
     if context.json {
-        let all: Vec<Value> = all.iter().map(Seen::json).collect();
         context.console.print(&Value::from(all).to_string());
     }
     Ok(worst)
@@ -88,14 +115,11 @@ fn examined(
     allows: Option<&[isolde_core::Anomaly]>,
 ) -> Result<Result<Examination, String>, Failure> {
     let on = executor.runner.engine.info().clone();
-    let mut case = case.clone().read_as(on.family());
-    case.level = Some(level);
-    executor.runner.check_levels(&case, None)?;
-    let reading = Reading::of_case(&case, &on, level);
-    let fixture = Fixture { versions: None, ..Fixture::of_case(&case, &on, level) };
-    let about = &Examined { case: &case, reading: &reading, on: &on, allows };
+    let reading = Reading::of_case(case, &on, level);
+    let fixture = Fixture { versions: None, ..Fixture::of_case(case, &on, level) };
+    let about = &Examined { case, reading: &reading, on: &on, allows };
     let inquiry = Inquiry::new(|desk| async move { isolation::examine(about, &desk).await });
-    match executor.inquire((&fixture, &case), inquiry, &mut Vec::new()) {
+    match executor.inquire((&fixture, case), inquiry, &mut Vec::new()) {
         Ok(examination) => Ok(examination),
         Err(HuntError::Fixture { error, .. }) => Ok(Err(format!("its tables: {error}"))),
         Err(error) => Err(error.into()),

@@ -28,6 +28,7 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
     };
     // What cannot be written is said before anything is run.
     let out = open(&args.out)?;
+    let trace_file = args.trace.as_deref().map(open).transpose()?;
     let mut runner = context.open(&target)?;
     let profile = runner.engine.profile();
     if let Some(level) = level
@@ -42,7 +43,7 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
     let stop = Stop { transactions: args.transactions.or(default), time: args.time };
     context.console.progress(&format!("{} on {target} at {level}", args.workload.name()));
     let began = Instant::now();
-    let Recorded { history, trace } = match args.workload.workload() {
+    let Recorded { history, trace, .. } = match args.workload.workload() {
         Some(workload) => {
             let shape = Shape {
                 workload,
@@ -63,6 +64,13 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
     let format = args.format.unwrap_or_else(|| by_name(&args.out));
     write(&history, format, &about, out)
         .map_err(|e| Failure::new(ExitCode::Output, format!("{}: {e}", args.out.display())))?;
+    if let Some((mut file, path)) = trace_file.zip(args.trace.as_deref()) {
+        let mut lines = trace.lines();
+        let written = lines.try_for_each(|line| writeln!(file, "{line}"));
+        written
+            .and_then(|()| file.flush())
+            .map_err(|e| Failure::new(ExitCode::Output, format!("{}: {e}", path.display())))?;
+    }
     let count = |status| history.transactions().filter(|t| history.status(*t) == status).count();
     let (committed, aborted) = (count(Status::Committed), count(Status::Aborted));
     let unknown = count(Status::Unknown);
@@ -108,7 +116,9 @@ fn relational(
         all_predicates: true,
     };
     match isolation::play(runner, &generator, 0, &shape)? {
-        Ok(played) => Ok(Recorded { history: played.account.history, trace: played.trace }),
+        Ok(played) => {
+            Ok(Recorded { history: played.account.history, trace: played.trace, last: Vec::new() })
+        }
         Err(death) => {
             let why = format!("the server fell: {}", death.why);
             Err(Failure::new(ExitCode::Unreachable, why))

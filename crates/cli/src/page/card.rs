@@ -66,6 +66,10 @@ fn with_runs(finding: &Finding, stored: &Stored) -> Markup {
             h4 { "The cycle" }
             div.scroll tabindex="0" { (picture(cycle, "the cycle of dependencies")) }
         }
+        @if let Some(graph) = stored.graph.as_ref().filter(|svg| svg.len() <= LARGEST_PICTURE) {
+            h4 { "The statement-dependency graph, in the order in which they ran alone" }
+            div.scroll tabindex="0" { (picture(graph, "which statement depends on which")) }
+        }
         @match &stored.concurrent {
             Ok(history) => {
                 @let drawn = html! {

@@ -19,7 +19,7 @@ const LISTED_BYTES: usize = 2 << 20;
 pub fn all(dir: &Path, groups: &[Group<'_>], count: usize) -> Markup {
     let kinds = match groups.len() {
         0 => "nothing to show".to_string(),
-        n => format!("of {}", plural(n as u64, "kind")),
+        n => format!("{} distinct", number(n as u64)),
     };
     let levels: BTreeSet<&str> =
         groups.iter().flat_map(|g| &g.findings).map(|f| level_name(f)).collect();
@@ -74,9 +74,10 @@ fn one(group: &Group<'_>, whole: &[Markup], open: bool, room: &mut usize) -> Mar
                     span.times { "×" (number(group.findings.len() as u64)) } " "
                 }
                 (text(title(first)))
+                @if let Some(name) = group.name { " " span.times { "this is " (text(name)) } }
                 @if group.known { " " span.times { "known: in the baseline" } }
             }
-            p.signature { (text(&first.signature)) }
+            p.signature { (text(group.reason)) }
             @for (i, (finding, body)) in group.findings.iter().zip(whole).enumerate() {
                 details.finding open[open && i == 0] {
                     summary { (card::line(finding)) }

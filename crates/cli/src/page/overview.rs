@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const EXAMPLES: usize = 2;
 
-/// `kinds` says how many signatures the findings of a cause have.
+/// `kinds` says how many distinct findings a cause has.
 pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> Markup {
     let v = summary.violations;
     let of = |label: Label| match kinds(label) {
         0 => String::new(),
-        n => format!(" of {}", plural(n as u64, "kind")),
+        n => format!(", {n} distinct,"),
     };
     let (class, words) = if v.bug > 0 {
         let found = plural(v.bug, "violation");

@@ -37,9 +37,18 @@ fn compared(finding: &Finding) -> String {
                     .into(),
             ),
             "stmt-wss" => others.push("the same statements run one by one in autocommit".into()),
+            "topological" => others.push(
+                "the same statements run by themselves in an order that follows from what they saw"
+                    .into(),
+            ),
+            "merged" => others.push("the transactions run one after the other".into()),
+            "isolation" => {
+                more =
+                    "What the transactions read and wrote forms a cycle that the level rules out."
+            }
             "serial-reads" => more = "A read returns other rows than in the serial run.",
-            // What broke is said with the cause.
-            "crash" => {}
+            // What broke, or which rule, is said with the cause.
+            "crash" | "semantics" => {}
             other => others.push(text(other)),
         }
     }
@@ -141,6 +150,11 @@ mod tests {
             compared(&Finding { oracles, ..finding.clone() })
         };
         assert_eq!(with(&["crash"]), "");
+        assert_eq!(with(&["semantics"]), "");
+        assert_eq!(
+            with(&["merged"]),
+            "The outcome is not that of the transactions run one after the other."
+        );
         assert_eq!(with(&["serial-reads"]), "A read returns other rows than in the serial run.");
     }
 

@@ -7,7 +7,7 @@ use crate::exit_code::{ExitCode, Failure};
 use crate::hunt_args::FaultsArgs;
 use crate::{interrupt, table};
 use isolde_core::generate::{Generator, Options};
-use isolde_core::oracle::USUAL;
+use isolde_core::oracle::ORACLES;
 use isolde_engines::fault::{self, Concerns, FAULTS, Fault, Planted};
 use isolde_hunt::fault_trial::{self, FaultTrial, Sighting};
 use serde_json::json;
@@ -57,7 +57,7 @@ pub fn run(context: &Context<'_>, args: &FaultsArgs) -> Outcome {
         let generator = Generator::new(dialect, args.seed, options);
         let trial = FaultTrial {
             generator: &generator,
-            oracles: USUAL,
+            oracles: ORACLES,
             cases: args.cases,
             more: if fault.concerns == Concerns::Server { 0 } else { MORE_CASES },
             interrupted: interrupt::asked,
@@ -93,13 +93,13 @@ fn concerns(fault: &Fault) -> &'static str {
 fn show(context: &Context<'_>, name: &str, args: &FaultsArgs, rows: &[Row]) {
     let console = context.console;
     let mut head = vec!["fault".to_string(), "concerns".to_string()];
-    head.extend(USUAL.iter().map(|o| o.name().to_string()));
+    head.extend(ORACLES.iter().map(|o| o.name().to_string()));
     let mut cells = vec![head];
     for row in rows {
         let mut line = vec![row.fault.name.to_string(), concerns(row.fault).to_string()];
         match &row.outcome {
             Err(why) => line.push(format!("cannot be planted: {why}")),
-            Ok(sightings) => line.extend(USUAL.iter().map(|oracle| {
+            Ok(sightings) => line.extend(ORACLES.iter().map(|oracle| {
                 match sightings.iter().find(|s| s.oracle == oracle.name()) {
                     Some(s) => format!("{} cases, {:.1} s", s.cases, s.seconds),
                     None => "–".to_string(),

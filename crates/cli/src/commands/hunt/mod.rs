@@ -23,7 +23,7 @@ use isolde_engines::target::Target;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::hunt::{self, Ended, Hunt, Watch};
 use isolde_hunt::isolation::Shape;
-use isolde_hunt::known::Known;
+use isolde_hunt::known::KnownBugs;
 use isolde_hunt::resume::Earlier;
 use isolde_hunt::summary::{Identity, Shard};
 use std::time::Duration;
@@ -80,7 +80,8 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
         remove_leftovers(context, &target, &folder);
         folder.set_owner(&Owner::this_process().to_string())?;
     }
-    let known = known_bugs();
+    // What is found in an engine with a planted fault is the fault's.
+    let known = if planted.is_some() { KnownBugs::default() } else { known_bugs() };
     let hunt = Hunt {
         identity,
         generator: &generator,
@@ -92,7 +93,9 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
         workers: usize::try_from(wish.asked.jobs).unwrap_or(1),
         asked: wish.asked,
         all: wish.all,
+        reduces: wish.reduces,
         rounds: wish.runs_rounds().then(|| shape(&wish)),
+        topological: wish.topological,
         open: &open,
         interrupted: interrupt::asked,
     };
@@ -244,7 +247,7 @@ fn chosen_levels(names: &[String], profile: &Profile) -> Result<Vec<Level>, Fail
 }
 
 /// The library, as far as it can be read: a hunt goes on without it.
-fn known_bugs() -> Vec<Known> {
+fn known_bugs() -> KnownBugs {
     let entries = library::load(None, None).unwrap_or_default();
-    entries.iter().filter_map(|entry| Known::of(&entry.case)).collect()
+    KnownBugs::of(entries.into_iter().map(|entry| entry.case))
 }

@@ -7,6 +7,7 @@ use isolde_hunt::cause::Label;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::hunt::{Ended, Hunt, Watch};
+use isolde_hunt::report::grouped;
 use isolde_hunt::summary::{Identity, Summary};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -82,11 +83,12 @@ fn tell_news(context: &Context<'_>, watch: &Watch, told: &mut BTreeSet<String>) 
         context.console.note(&notice);
     }
     for finding in news {
-        if !told.insert(finding.signature.clone()) {
+        if !told.insert(finding.defect().to_string()) {
             continue;
         }
         context.console.end_progress();
-        context.console.note(&format!("case {}: {}", finding.case_number, finding.title));
+        let known = finding.known.first().map_or(String::new(), |k| format!("; it is {k}"));
+        context.console.note(&format!("case {}: {}{known}", finding.case_number, finding.title));
     }
 }
 
@@ -177,6 +179,9 @@ pub fn ending(
     for (behaviour, count) in &summary.by_behaviour {
         console.say(&console.paint(Style::Dim, &format!("  {count} documented: {behaviour}")));
     }
+    for line in topology(summary) {
+        console.say(&console.paint(Style::Dim, &line));
+    }
     if let Some(line) = predicted(summary) {
         console.print(&line);
         for (why, count) in &summary.not_modelled {
@@ -209,37 +214,62 @@ fn predicted(summary: &Summary) -> Option<String> {
     })
 }
 
-/// One line for each kind of finding, and where the others are.
+fn findings_of(count: usize) -> String {
+    if count == 1 { "1 finding".into() } else { format!("{count} findings") }
+}
+
+/// Two lines for each defect: a finding of it, and what all of them have in
+/// common.
 fn show_findings(context: &Context<'_>, folder: &Folder, summary: &Summary, findings: &[Finding]) {
     const MOST: usize = 8;
     let console = context.console;
     let known = |f: &Finding| {
         summary.baseline.as_ref().is_some_and(|judged| judged.signatures.contains(&f.signature))
     };
-    let mut all: Vec<&Finding> = findings.iter().collect();
+    let mut groups = grouped(findings, &known);
     // What is new first; what `--all` makes a finding last.
-    all.sort_by_key(|f| (f.cause.label == Label::Documented, known(f)));
-    let mut kinds: Vec<&Finding> = Vec::new();
-    for finding in &all {
-        if kinds.len() < MOST && kinds.iter().all(|f| f.signature != finding.signature) {
-            kinds.push(finding);
-        }
-    }
+    groups.sort_by_key(|g| (g.label == Label::Documented, g.known));
     let place = folder.path().join("findings");
-    for finding in &kinds {
-        let word = if known(finding) { "known: " } else { "" };
+    for group in groups.iter().take(MOST) {
+        let Some(finding) = group.findings.first() else { continue };
+        let word = if group.known { "known: " } else { "" };
         let folder = place.join(&finding.id);
         console.print(&format!("  {}  {word}{}", folder.display(), finding.title));
+        let name = group.name.map_or(String::new(), |name| format!("{name}: "));
+        let line = format!("    {} of it: {name}{}", group.findings.len(), group.reason);
+        console.print(&console.paint(Style::Dim, &line));
     }
-    if kinds.len() < all.len() {
-        console.print(&format!(
-            "  {} findings, {} shown, {} more in {}",
-            all.len(),
-            kinds.len(),
-            all.len() - kinds.len(),
-            place.display()
-        ));
+    let shown: usize = groups.iter().take(MOST).map(|g| g.findings.len()).sum();
+    if shown < findings.len() {
+        let more = findings_of(findings.len() - shown);
+        console.print(&format!("  {more} more, of others, in {}", place.display()));
     }
+}
+
+/// What the topological oracle met: graphs and their edges, rounds, what was left out.
+fn topology(summary: &Summary) -> Vec<String> {
+    let met = &summary.topology;
+    if met.is_empty() {
+        return Vec::new();
+    }
+    let listed = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(", ");
+    let mut lines = vec![format!("{} graphs, {} orders", met.graphs, met.orders)];
+    let edges: u64 = met.edges.values().sum();
+    if edges > 0 {
+        let kinds = listed(&mut met.edges.iter().map(|(kind, count)| format!("{kind} {count}")));
+        lines.push(format!("  edges: {kinds}; exact matches took {} away", met.spared));
+    }
+    for (what, rounds) in [("waits", &met.blocked), ("cycles", &met.cyclic)] {
+        let times = listed(&mut rounds.iter().map(|(times, cases)| format!("{times}: {cases}")));
+        lines.push(format!("  runs more because of {what} (how many: in how many cases): {times}"));
+    }
+    for (why, count) in &met.left_out {
+        lines.push(format!("  {count} statements left out: {why}"));
+    }
+    for (why, count) in &met.unknown {
+        lines.push(format!("  {count} cases unknown: {why}"));
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::exit_code::{ExitCode, Failure};
 use crate::hunt_args::HuntArgs;
-use isolde_core::oracle::Oracle;
+use isolde_core::oracle::{Oracle, topological};
 use isolde_hunt::folder::Folder;
 use isolde_hunt::summary::{Asked, Shard, Summary};
 use std::collections::BTreeMap;
@@ -27,9 +27,11 @@ pub struct Wish {
     pub fault_rate: f64,
     pub shard: Shard,
     pub all: bool,
+    pub reduces: bool,
     pub ddl: bool,
     pub prepared: bool,
     pub rounds: Rounds,
+    pub topological: topological::Options,
 }
 
 /// How rounds at full speed are shaped.
@@ -52,6 +54,20 @@ impl Rounds {
     }
 }
 
+/// How graphs are made and used.
+fn graphs(args: &HuntArgs, known: impl Fn(&str) -> Option<String>) -> topological::Options {
+    let usual = topological::Options::default();
+    let orders = args.orders.map(usize::from);
+    let all_edges = args.all_edges || known(ALL_EDGES).is_some_and(|value| value == "true");
+    topological::Options {
+        orders: orders.or_else(|| known(ORDERS)?.parse().ok()).unwrap_or(usual.orders),
+        exact_matches: !all_edges,
+    }
+}
+
+const ORDERS: &str = "orders";
+const ALL_EDGES: &str = "all edges";
+const NO_REDUCE: &str = "no reduce";
 const SESSIONS: &str = "sessions";
 const KEYS: &str = "keys";
 const TRANSACTIONS: &str = "transactions a round";
@@ -82,9 +98,11 @@ impl Wish {
             fault_rate: args.fault_rate.unwrap_or(DEFAULT_RATE),
             shard: args.shard.unwrap_or(Shard::WHOLE),
             all: args.all,
+            reduces: !args.no_reduce,
             ddl: args.ddl,
             prepared: args.prepared,
             rounds: Rounds::of(args, |_| None),
+            topological: graphs(args, |_| None),
         })
     }
 
@@ -100,10 +118,17 @@ impl Wish {
         options.insert("ddl".to_string(), self.ddl.to_string());
         options.insert("prepared".to_string(), self.prepared.to_string());
         options.insert("all".to_string(), self.all.to_string());
+        if !self.reduces {
+            options.insert(NO_REDUCE.into(), "true".into());
+        }
         if self.runs_rounds() {
             options.insert(SESSIONS.into(), self.rounds.sessions.to_string());
             options.insert(KEYS.into(), self.rounds.keys.to_string());
             options.insert(TRANSACTIONS.into(), self.rounds.transactions.to_string());
+        }
+        if self.oracles.iter().any(|name| name == Oracle::Topological.name() || name == "all") {
+            options.insert(ORDERS.into(), self.topological.orders.to_string());
+            options.insert(ALL_EDGES.into(), (!self.topological.exact_matches).to_string());
         }
         if let Some(cases) = self.cases {
             options.insert("cases".into(), cases.to_string());
@@ -151,9 +176,11 @@ fn resumed(args: &HuntArgs, earlier: &Summary) -> Result<Wish, Failure> {
         },
         shard: shard.unwrap_or(Shard::WHOLE),
         all: args.all || is_set("all"),
+        reduces: !args.no_reduce && !is_set(NO_REDUCE),
         ddl: args.ddl || is_set("ddl"),
         prepared: args.prepared || is_set("prepared"),
         rounds: Rounds::of(args, |name| option(name)?.parse().ok()),
+        topological: graphs(args, option),
     })
 }
 
