@@ -6,8 +6,10 @@ use isolde_bench::open;
 use isolde_bench::timed::Timed;
 use isolde_core::generate::{Generator, Options};
 use isolde_core::history::{TxEnd, What};
+use isolde_core::instrument::{Instrument, Means, Present};
 use isolde_core::oracle::{Oracle, USUAL};
 use isolde_core::profile::Waiting;
+use isolde_core::semantics::Reading;
 use isolde_core::sql;
 use isolde_core::{Case, History, Level, case};
 use isolde_engines::engine::{Engine, Session, TxStatus};
@@ -101,6 +103,7 @@ fn main() {
         let since = Instant::now();
         println!("    {shares}");
         println!("    {parts}");
+        println!("    {}", instrumentation(&mut executor, &generator, sent.len() as u64));
         let cases = sent.len() as u64;
         let length: usize =
             (0..cases).map(|n| case::format(&generator.plan(n).to_case()).len()).sum();
@@ -112,10 +115,41 @@ fn main() {
     }
 }
 
-/// What the rules cost a case, beside the two serial replays of write-serial
-/// states: each set of oracles alone, less the run that all of them need.
+/// What the rules and the other oracles cost a case, beside the two serial replays of
+/// write-serial states: each set alone, less the run that all of them need.
 fn parts(executor: &mut Executor, generator: &Generator, cases: u64) -> String {
-    let sets: [&[Oracle]; 3] = [&[], &[Oracle::Semantics], &[Oracle::TxWss, Oracle::StmtWss]];
+    let [bare, rules, replays] = timed(
+        executor,
+        generator,
+        cases,
+        [&[], &[Oracle::Semantics], &[Oracle::TxWss, Oracle::StmtWss]],
+    );
+    // They lay tables of their own, which costs whoever comes next.
+    let others = [&[][..], &[Oracle::Topological], &[Oracle::Merged]];
+    let [base, topological, merged] = timed(executor, generator, cases, others);
+    let each = |time: Duration, base: Duration| {
+        time.saturating_sub(base).as_secs_f64() * 1e6 / cases.max(1) as f64
+    };
+    let (rules, replays) = (each(rules, bare), each(replays, bare));
+    let alone = |time: Duration| cases as f64 / time.as_secs_f64();
+    format!(
+        "the rules cost {rules:.0} us a case, the two serial replays {replays:.0} us: {:.2}x\n    \
+         topological alone: {:.0} cases/s, {:.2}x of the replays; merged alone: {:.0} cases/s, {:.2}x",
+        rules / replays,
+        alone(topological),
+        each(topological, base) / replays,
+        alone(merged),
+        each(merged, base) / replays,
+    )
+}
+
+/// How long the cases take with each set of oracles, one after the other.
+fn timed(
+    executor: &mut Executor,
+    generator: &Generator,
+    cases: u64,
+    sets: [&[Oracle]; 3],
+) -> [Duration; 3] {
     let mut times = [Duration::ZERO; 3];
     for number in 0..cases {
         let plan = generator.plan(number);
@@ -127,12 +161,51 @@ fn parts(executor: &mut Executor, generator: &Generator, cases: u64) -> String {
             *time += since.elapsed();
         }
     }
-    let each =
-        |time: Duration| time.saturating_sub(times[0]).as_secs_f64() * 1e6 / cases.max(1) as f64;
-    let (rules, replays) = (each(times[1]), each(times[2]));
+    times
+}
+
+/// What it costs that statements tell which versions they met: the same cases as they are, on
+/// tables that tell, and with a look before each statement at what it will meet.
+fn instrumentation(executor: &mut Executor, generator: &Generator, cases: u64) -> String {
+    let info = executor.runner.engine.info().clone();
+    let (engine, version) = info.understood_as();
+    let means = Means::of(engine, version);
+    let mut times = [Duration::ZERO; 3];
+    let mut steps = [0; 3];
+    for number in 0..cases {
+        let plan = generator.plan(number);
+        let (plain, case) = (Fixture::of(&plan), plan.to_case());
+        let operations = Reading::of_plan(&plan).operations;
+        let mut instrument = Instrument::new(plan.schema.clone(), plan.dialect, means);
+        let told_plan = instrument.plan(&plan);
+        let telling = Fixture {
+            create: told_plan.create_sql(),
+            reset: told_plan.reset_sql(),
+            ..Fixture::of(&plan)
+        };
+        let told = instrument.case(&case, &operations).case;
+        let looking = instrument.case_with_views(&case, &operations, Present::Nothing).case;
+        for (n, (fixture, case)) in
+            [(&plain, &case), (&telling, &told), (&telling, &looking)].into_iter().enumerate()
+        {
+            // The first run makes the tables, which is not what is measured.
+            if executor.run(fixture, case).is_err() {
+                continue;
+            }
+            let since = Instant::now();
+            let _ = executor.run(fixture, case);
+            times[n] += since.elapsed();
+            steps[n] += case.steps.len();
+        }
+    }
+    let times_as_long = |n: usize| times[n].as_secs_f64() / times[0].as_secs_f64();
     format!(
-        "the rules cost {rules:.0} us a case, the two serial replays {replays:.0} us: {:.2}x",
-        rules / replays
+        "tables that tell: {:.2}x the statements in {:.2}x the time; with version-set reads \
+         {:.2}x in {:.2}x",
+        steps[1] as f64 / steps[0] as f64,
+        times_as_long(1),
+        steps[2] as f64 / steps[0] as f64,
+        times_as_long(2),
     )
 }
 
