@@ -94,7 +94,6 @@ impl KnownBugs {
             if fits {
                 // Tables of the finding may have the same names.
                 executor.forget_tables();
-                executor.runner.engine.clear()?;
                 bugs.extend(run(executor, case, level)?);
             }
         }

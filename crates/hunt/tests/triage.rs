@@ -51,8 +51,8 @@ fn findings(name: &str, wanted: usize, known: &KnownBugs) -> Vec<Finding> {
 }
 
 const SWALLOWED: &str = "case: sqlite/swallowed\ntitle: An error is swallowed\nengines: sqlite\n\
-    kind: bug\n\nsetup:\n  create table keys_of_it (a int primary key);\n\n\
-    s1> begin;\ns2> insert into keys_of_it values (1);\ns1> insert into keys_of_it values (1);\ns1> commit;\n\n\
+    kind: bug\n\nsetup:\n  create table t (a int primary key);\n\n\
+    s1> begin;\ns2> insert into t values (1);\ns1> insert into t values (1);\ns1> commit;\n\n\
     shows when:\n  s1.2 affects 1\n";
 
 #[test]

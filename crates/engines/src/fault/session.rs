@@ -246,6 +246,10 @@ impl Session for FaultySession {
         !dead && lock(&self.own).is_alive()
     }
 
+    fn forget_tables(&mut self) {
+        lock(&self.own).forget_tables();
+    }
+
     fn confirms_wait(&self) -> Option<bool> {
         lock(&self.own).confirms_wait()
     }
