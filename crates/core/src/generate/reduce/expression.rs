@@ -1,7 +1,7 @@
 //! Smaller expressions of the same type.
 
 use super::statement::smaller_subquery;
-use crate::sql::{Binary, Expr, Function, Unary};
+use crate::sql::{Binary, Expr, Function, Literal, Type, Unary};
 
 /// Each answer is the expression with one part of it made smaller.
 pub fn smaller(expression: &Expr) -> Vec<Expr> {
@@ -30,6 +30,7 @@ pub fn smaller(expression: &Expr) -> Vec<Expr> {
         }
         _ => {}
     }
+    found.extend(is_computed_number(expression).then(|| Expr::int(1)));
     for (place, child) in expression.children().into_iter().enumerate() {
         for new in smaller(child) {
             let mut whole = expression.clone();
@@ -43,6 +44,36 @@ pub fn smaller(expression: &Expr) -> Vec<Expr> {
         found.push(whole);
     }
     found
+}
+
+fn is_computed_number(expression: &Expr) -> bool {
+    match expression {
+        Expr::Binary(sign, ..) => matches!(
+            sign,
+            Binary::Plus | Binary::Minus | Binary::Times | Binary::Divide | Binary::Modulo
+        ),
+        Expr::Call(function, _) => matches!(function, Function::Abs | Function::Length),
+        Expr::Unary(Unary::Negative, of) => !matches!(**of, Expr::Literal(_)),
+        Expr::Scalar(_) => true,
+        _ => false,
+    }
+}
+
+/// A plain value in place of what is computed for a column of this type.
+pub fn constant(value: &Expr, of: &Type) -> Option<Expr> {
+    if matches!(value, Expr::Literal(_) | Expr::Default) {
+        return None;
+    }
+    let plain = match of {
+        Type::Int | Type::BigInt => Literal::Int(1),
+        Type::Decimal => Literal::Decimal(100),
+        Type::Float => Literal::Float(4),
+        Type::Text(_) => Literal::Text("a".into()),
+        Type::Date => Literal::Date("2020-01-01".into()),
+        Type::Bool => Literal::Bool(true),
+        Type::Blob | Type::Other(_) => return None,
+    };
+    Some(Expr::Literal(plain))
 }
 
 /// An optional condition: gone, or smaller.
@@ -66,5 +97,19 @@ mod tests {
         assert!(smaller.contains(&is("a", 1)) && smaller.contains(&inner));
         assert!(smaller.contains(&is("a", 1).and(is("b", 2))));
         assert_eq!(smaller_condition(&Some(is("a", 1))), [None]);
+    }
+
+    #[test]
+    fn what_is_computed_becomes_a_constant_of_its_type_and_a_constant_stays() {
+        let sum = Expr::binary(Binary::Plus, Expr::column("a"), Expr::column("b"));
+        let whole = Expr::binary(Binary::Equal, Expr::column("a"), sum.clone());
+        let plain = Expr::binary(Binary::Equal, Expr::column("a"), Expr::int(1));
+        assert!(smaller(&whole).contains(&plain));
+        assert!(!smaller(&plain).contains(&plain));
+        assert_eq!(constant(&sum, &Type::Int), Some(Expr::int(1)));
+        let text = Some(Expr::Literal(Literal::Text("a".into())));
+        assert_eq!(constant(&Expr::column("c"), &Type::Text(None)), text);
+        assert_eq!(constant(&Expr::int(7), &Type::Int), None);
+        assert_eq!(constant(&Expr::Default, &Type::Int), None);
     }
 }

@@ -1,9 +1,9 @@
 //! Smaller statements.
 
-use super::expression::{smaller as smaller_expressions, smaller_condition};
+use super::expression::{constant, smaller as smaller_expressions, smaller_condition};
 use crate::sql::{
     Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Order, Schema, Select, SelectItem,
-    Stmt, TableJoin, Update,
+    Stmt, Table, TableJoin, Type, Update,
 };
 
 pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
@@ -11,7 +11,9 @@ pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
         Stmt::Select(select) => {
             smaller_selects(select, schema).into_iter().map(Stmt::Select).collect()
         }
-        Stmt::Insert(insert) => smaller_inserts(insert).into_iter().map(Stmt::Insert).collect(),
+        Stmt::Insert(insert) => {
+            smaller_inserts(insert, schema).into_iter().map(Stmt::Insert).collect()
+        }
         Stmt::Update(update) => {
             smaller_updates(update, schema).into_iter().map(Stmt::Update).collect()
         }
@@ -135,8 +137,9 @@ fn uses_join(select: &Select, place: usize, schema: &Schema) -> bool {
     used
 }
 
-fn smaller_inserts(insert: &Insert) -> Vec<Insert> {
+fn smaller_inserts(insert: &Insert, schema: &Schema) -> Vec<Insert> {
     let mut copies = Copies::new(insert);
+    let table = schema.table(&insert.table);
     copies.add_if(insert.conflict != Conflict::Fail, |i| i.conflict = Conflict::Fail);
     match &insert.source {
         InsertSource::Values(rows) => {
@@ -144,6 +147,16 @@ fn smaller_inserts(insert: &Insert) -> Vec<Insert> {
                 let mut rows = rows.clone();
                 rows.remove(place);
                 copies.add(|i| i.source = InsertSource::Values(rows));
+            }
+            let columns = insert_columns(insert, table);
+            for (row, values) in rows.iter().enumerate() {
+                for (place, value) in values.iter().enumerate() {
+                    for new in smaller_value(value, columns.get(place).copied().flatten()) {
+                        let mut rows = rows.clone();
+                        rows[row][place] = new;
+                        copies.add(|i| i.source = InsertSource::Values(rows));
+                    }
+                }
             }
         }
         InsertSource::Select(select) => {
@@ -154,7 +167,7 @@ fn smaller_inserts(insert: &Insert) -> Vec<Insert> {
         InsertSource::Defaults => {}
     }
     if let Conflict::Update { key, sets, filter } = &insert.conflict {
-        for sets in smaller_sets(sets) {
+        for sets in smaller_sets(sets, table) {
             let (key, filter) = (key.clone(), filter.clone());
             copies.add(|i| i.conflict = Conflict::Update { key, sets, filter });
         }
@@ -162,15 +175,32 @@ fn smaller_inserts(insert: &Insert) -> Vec<Insert> {
     copies.made
 }
 
-fn smaller_sets(sets: &[(String, Expr)]) -> Vec<Vec<(String, Expr)>> {
+/// The types of the columns that an INSERT gives values, where they are known.
+fn insert_columns<'t>(insert: &Insert, table: Option<&'t Table>) -> Vec<Option<&'t Type>> {
+    let Some(table) = table else { return Vec::new() };
+    match insert.columns.is_empty() {
+        true => table.columns.iter().map(|c| Some(&c.of_type)).collect(),
+        false => insert.columns.iter().map(|name| Some(&table.column(name)?.of_type)).collect(),
+    }
+}
+
+/// What a column is given: smaller, or a constant.
+fn smaller_value(value: &Expr, kind: Option<&Type>) -> Vec<Expr> {
+    let mut found = smaller_expressions(value);
+    found.extend(kind.and_then(|kind| constant(value, kind)));
+    found
+}
+
+fn smaller_sets(sets: &[(String, Expr)], table: Option<&Table>) -> Vec<Vec<(String, Expr)>> {
     let mut found = Vec::new();
-    for (place, (_, value)) in sets.iter().enumerate() {
+    for (place, (column, value)) in sets.iter().enumerate() {
         if sets.len() > 1 {
             let mut fewer = sets.to_vec();
             fewer.remove(place);
             found.push(fewer);
         }
-        for new in smaller_expressions(value) {
+        let kind = table.and_then(|t| t.column(column)).map(|c| &c.of_type);
+        for new in smaller_value(value, kind) {
             let mut changed = sets.to_vec();
             changed[place].1 = new;
             found.push(changed);
@@ -203,7 +233,7 @@ fn smaller_updates(update: &Update, schema: &Schema) -> Vec<Update> {
         let rest = update.sets.iter().map(|(_, e)| e).chain(&update.filter);
         copies.add_if(!needs_partner(join, rest, schema), |u| u.join = None);
     }
-    for sets in smaller_sets(&update.sets) {
+    for sets in smaller_sets(&update.sets, schema.table(&update.table)) {
         copies.add(|u| u.sets = sets);
     }
     for filter in smaller_condition(&update.filter) {
