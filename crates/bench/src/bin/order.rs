@@ -15,7 +15,7 @@ use isolde_engines::fault::{self, Planted, plant};
 use isolde_engines::free_run::{FreeRun, OnAbort, Stop};
 use isolde_engines::runner::Runner;
 use isolde_hunt::executor::Executor;
-use isolde_hunt::isolation::{self, Order, excerpt};
+use isolde_hunt::isolation::{self, Effort, Order, excerpt};
 use isolde_hunt::workload::{self, Recording, Workload, play_again};
 use std::time::{Duration, Instant};
 
@@ -139,7 +139,8 @@ fn excerpts(rounds: u64) {
                 for (order, count) in
                     [(Order::Clocks, &mut clocks), (Order::Inferred, &mut inferred)]
                 {
-                    let shown = excerpt(&mut executor, &played, &anomaly, &[order], &|| false);
+                    let effort = Effort { stop: &|| false, trials: 0 };
+                    let shown = excerpt(&mut executor, &played, &anomaly, &[order], effort);
                     *count += u64::from(shown.is_ok_and(|e| e.shown.is_some()));
                 }
             }

@@ -8,7 +8,7 @@
 use super::round::Played;
 use crate::error::HuntError;
 use crate::executor::{Executor, Fixture};
-use isolde_checker::{Anomaly, Class, Witness};
+use isolde_checker::{Anomaly, Witness};
 use isolde_core::generate::plan::number_operations;
 use isolde_core::generate::{End, OpId, Plan, TxPlan};
 use isolde_core::history::TxEnd;
@@ -16,23 +16,34 @@ use isolde_core::inquiry::Inquiry;
 use isolde_core::oracle::forbidden;
 use isolde_core::oracle::isolation::{self, Examination, Examined};
 use isolde_core::order::{self, Schedule};
+use isolde_core::reduce::{Question, Strategy, Trial, reduce as search};
 use isolde_core::semantics::Reading;
+use isolde_engines::runner::RunError;
 
-/// Replays of one excerpt at most.
-const TRIALS: u32 = 120;
 /// Transactions of a replay at most: a schedule of thousands of statements takes seconds.
 const MOST_TRANSACTIONS: usize = 120;
 
 /// A scheduled case of a round, and what it shows when it is played.
 pub struct Excerpt {
+    /// Before it was reduced.
+    pub whole: Plan,
     pub plan: Plan,
     /// By which order its statements are sent.
     pub order: Order,
     /// None if it shows nothing that the level forbids.
     pub shown: Option<Shown>,
     pub trials: u32,
-    /// Steps before it was reduced.
-    pub statements_before: usize,
+    /// Its reduction was told to stop before it had tried everything.
+    pub cut: bool,
+}
+
+/// How much is done for an excerpt.
+#[derive(Clone, Copy)]
+pub struct Effort<'e> {
+    /// Asked before every replay; true ends the search with what there is.
+    pub stop: &'e dyn Fn() -> bool,
+    /// Replays of a reduction at most; none: nothing is reduced.
+    pub trials: u32,
 }
 
 /// Where the order of a scheduled case is from.
@@ -107,7 +118,7 @@ pub fn excerpt(
     played: &Played,
     anomaly: &Anomaly,
     orders: &[Order],
-    stop: &dyn Fn() -> bool,
+    effort: Effort<'_>,
 ) -> Result<Excerpt, HuntError> {
     let cycle = transactions_of(played, anomaly);
     let mut known: Vec<(Order, Vec<u64>)> = orders
@@ -118,27 +129,24 @@ pub fn excerpt(
         known.extend(Order::Clocks.places(played).map(|places| (Order::Clocks, places)));
     }
     let own = cut(played, &cycle, &known[0].1);
-    let statements_before = own.schedule.len();
     let mut trials = 0;
     let wider = around(played, &cycle);
     let choices = [&cycle, &wider].into_iter().flat_map(|c| known.iter().map(move |k| (c, k)));
     for (chosen, (order, places)) in choices {
-        if chosen.len() > MOST_TRANSACTIONS || stop() {
+        if chosen.len() > MOST_TRANSACTIONS || (effort.stop)() {
             continue;
         }
         let plan = cut(played, chosen, places);
         let order = *order;
         trials += 1;
         if let Some(shown) = replay(executor, &plan)? {
-            let statements_before = plan.schedule.len();
-            let mut search = Search { executor, stop, trials, best: (plan, shown) };
-            search.reduce()?;
-            let Search { trials, best: (plan, shown), .. } = search;
-            return Ok(Excerpt { plan, order, shown: Some(shown), trials, statements_before });
+            let whole =
+                Excerpt { whole: plan.clone(), plan, order, shown: None, trials, cut: false };
+            return reduced(executor, whole, shown, effort);
         }
     }
     let order = known[0].0;
-    Ok(Excerpt { plan: own, order, shown: None, trials, statements_before })
+    Ok(Excerpt { whole: own.clone(), plan: own, order, shown: None, trials, cut: false })
 }
 
 /// The transactions of a witness, by their places in the round.
@@ -199,63 +207,36 @@ fn cut(played: &Played, chosen: &[usize], places: &[u64]) -> Plan {
     Plan { transactions, schedule, rows, ..played.plan.clone() }
 }
 
-struct Search<'s> {
-    executor: &'s mut Executor,
-    stop: &'s dyn Fn() -> bool,
-    trials: u32,
-    best: (Plan, Shown),
-}
-
-impl Search<'_> {
-    fn class(&self) -> Class {
-        self.best.1.anomaly.class
-    }
-
-    /// Takes a plan that shows an anomaly of the same class.
-    fn takes(&mut self, plan: Plan) -> Result<bool, HuntError> {
-        if self.trials >= TRIALS || (self.stop)() {
-            return Ok(false);
+/// The smallest plan that shows an anomaly of the same class as the whole does.
+fn reduced(
+    executor: &mut Executor,
+    mut excerpt: Excerpt,
+    shown: Shown,
+    effort: Effort<'_>,
+) -> Result<Excerpt, HuntError> {
+    let class = shown.anomaly.class;
+    excerpt.shown = Some(shown);
+    let (whole, played) = (excerpt.whole.clone(), excerpt.trials);
+    let inquiry = Inquiry::new(|desk| search(&whole, Strategy::Pisco, 0, desk));
+    let smallest = inquiry.answered_by(|question: Question<Plan>| {
+        if question.of == excerpt.plan {
+            return Ok(Trial::Fails);
         }
-        self.trials += 1;
-        match replay(self.executor, &plan)? {
-            Some(shown) if shown.anomaly.class == self.class() => {
-                self.best = (plan, shown);
-                Ok(true)
+        if excerpt.trials - played >= effort.trials || (effort.stop)() {
+            return Ok(Trial::OutOfTime);
+        }
+        excerpt.trials += 1;
+        match replay(executor, &question.of) {
+            Ok(Some(shown)) if shown.anomaly.class == class => {
+                (excerpt.plan, excerpt.shown) = (question.of, Some(shown));
+                Ok(Trial::Fails)
             }
-            _ => Ok(false),
+            // A schema that lacks what something needs is no smaller case.
+            Ok(_) | Err(HuntError::Fixture { .. }) => Ok(Trial::Passes),
+            Err(HuntError::Run(RunError::Interrupted)) => Ok(Trial::OutOfTime),
+            Err(error) => Err(error),
         }
-    }
-
-    /// Fewer transactions, many at a time as long as that goes well, then fewer statements.
-    fn reduce(&mut self) -> Result<(), HuntError> {
-        let mut size = self.best.0.transactions.len() / 2;
-        while size > 0 {
-            let mut at = 0;
-            while at < self.best.0.transactions.len() && self.best.0.transactions.len() > 1 {
-                let end = (at + size).min(self.best.0.transactions.len());
-                if !self.takes(without_transactions(&self.best.0, at..end))? {
-                    at = end;
-                }
-            }
-            size /= 2;
-        }
-        for at in (0..self.best.0.transactions.len()).rev() {
-            for statement in (0..self.best.0.transactions[at].statements.len()).rev() {
-                self.takes(without_statement(&self.best.0, at, statement))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-fn without_transactions(plan: &Plan, range: std::ops::Range<usize>) -> Plan {
-    let mut smaller = plan.clone();
-    smaller.transactions.drain(range);
-    smaller
-}
-
-fn without_statement(plan: &Plan, transaction: usize, statement: usize) -> Plan {
-    let mut smaller = plan.clone();
-    smaller.transactions[transaction].statements.remove(statement);
-    smaller
+    })?;
+    excerpt.cut = smallest.is_none_or(|smallest| smallest.cut);
+    Ok(excerpt)
 }

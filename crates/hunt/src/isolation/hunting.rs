@@ -1,7 +1,7 @@
 //! Rounds as part of a hunt: what is counted, and what becomes of an anomaly that the
 //! level's documentation rules out.
 
-use super::excerpt::{Excerpt, Order, excerpt};
+use super::excerpt::{Effort, Excerpt, Order, excerpt};
 use super::round::{Played, Shape, play};
 use crate::cause::ruled_out;
 use crate::check::{Checked, Predicted, Violation};
@@ -75,8 +75,8 @@ impl Hunter<'_> {
     /// An anomaly with everything that shows it: the cycle as it was seen, and the shortest
     /// scheduled case that shows it again.
     fn cycle(&mut self, played: &Played, anomaly: &Anomaly) -> Result<Evidence, HuntError> {
-        let stop = self.stop;
-        let excerpt = excerpt(&mut self.executor, played, anomaly, &Order::BOTH, stop)?;
+        let effort = Effort { stop: self.stop, trials: self.trials };
+        let excerpt = excerpt(&mut self.executor, played, anomaly, &Order::BOTH, effort)?;
         let (history, shown) = match &excerpt.shown {
             Some(shown) => (&shown.examination.history, &shown.anomaly),
             None => (&played.account.history, anomaly),
@@ -101,10 +101,10 @@ impl Hunter<'_> {
         let cause = ruled_out(&checked.violations);
         let rate = self.rate(&excerpt)?;
         let reduction = excerpt.shown.as_ref().map(|_| Reduction {
-            statements_before: excerpt.statements_before,
+            statements_before: excerpt.whole.schedule.len(),
             statements_after: case.steps.len(),
             trials: excerpt.trials,
-            cut: false,
+            cut: excerpt.cut,
         });
         let group = Group { history, anomaly: shown };
         let files = vec![
@@ -113,8 +113,9 @@ impl Hunter<'_> {
             ("history.jsonl", recorded(played)),
             ("trace.jsonl", traced(played)),
         ];
+        let whole = excerpt.whole.to_case();
         let mut evidence =
-            self.evidence(&excerpt.plan, &case, &case, checked, cause, rate, reduction);
+            self.evidence(&excerpt.plan, &whole, &case, checked, cause, rate, reduction);
         evidence.files = files;
         evidence.finding.signature = signature(&evidence.case, played, shown.class);
         evidence.finding.explanation = sentences(played, anomaly, &excerpt, evidence.finding.rate);

@@ -14,5 +14,5 @@ mod hunting;
 mod round;
 
 pub use evaluate::evaluate;
-pub use excerpt::{Excerpt, Order, excerpt};
+pub use excerpt::{Effort, Excerpt, Order, excerpt};
 pub use round::{Played, Shape, play};
