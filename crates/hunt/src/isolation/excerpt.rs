@@ -20,6 +20,8 @@ use isolde_core::reduce::{Question, Strategy, Trial, reduce as search};
 use isolde_core::semantics::Reading;
 use isolde_engines::runner::RunError;
 
+/// Transactions that are tried beside those of a cycle, one at a time, at most.
+const MOST_COMPANIONS: usize = 40;
 /// Transactions of a replay at most: a schedule of thousands of statements takes seconds.
 const MOST_TRANSACTIONS: usize = 120;
 
@@ -130,8 +132,8 @@ pub fn excerpt(
     }
     let own = cut(played, &cycle, &known[0].1);
     let mut trials = 0;
-    let wider = around(played, &cycle);
-    let choices = [&cycle, &wider].into_iter().flat_map(|c| known.iter().map(move |k| (c, k)));
+    let choices = choices(played, &cycle);
+    let choices = choices.iter().flat_map(|c| known.iter().map(move |k| (c, k)));
     for (chosen, (order, places)) in choices {
         if chosen.len() > MOST_TRANSACTIONS || (effort.stop)() {
             continue;
@@ -164,6 +166,26 @@ fn transactions_of(played: &Played, anomaly: &Anomaly) -> Vec<usize> {
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// Which transactions may show it, the fewest first: those of the cycle; a third one beside
+/// them, since what the engine overlooks may be hidden behind another's work; and all that ran
+/// at the same time, without and with those that were aborted.
+fn choices(played: &Played, cycle: &[usize]) -> Vec<Vec<usize>> {
+    let wider = around(played, cycle);
+    let committed = |t: &usize| played.trace.transactions[*t].how == TxEnd::Committed;
+    let others: Vec<usize> = wider.iter().filter(|t| !cycle.contains(t)).copied().collect();
+    let with = |others: &[usize]| {
+        let mut chosen = [cycle, others].concat();
+        chosen.sort_unstable();
+        chosen
+    };
+    let mut choices = vec![cycle.to_vec()];
+    choices.extend(others.iter().take(MOST_COMPANIONS).map(|other| with(&[*other])));
+    choices.push(with(&others.iter().copied().filter(committed).collect::<Vec<_>>()));
+    choices.push(wider);
+    choices.dedup();
+    choices
 }
 
 /// With all that ran at the same time.
