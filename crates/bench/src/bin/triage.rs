@@ -2,8 +2,8 @@
 //! planted fault so many reduced findings, each from another seed. Each of them
 //! is taken out, weights are counted in the others alone, and the others are
 //! ranked by similarity: is a finding of the same fault on top, among the first
-//! three, among the first five? Beside it the same with equal weights, and what
-//! chance would do.
+//! three, among the first five? Beside it the same by the paper's formula, with equal
+//! weights, and what chance would do.
 //!
 //! Then the groups: of pairs in one group how many are of one fault, and in how
 //! many groups each fault is.
@@ -156,7 +156,7 @@ fn evaluate(found: &[Found]) {
     let faults: BTreeSet<&str> = found.iter().map(|f| f.fault).collect();
     println!("  {} findings of {} faults", found.len(), faults.len());
     println!("  ranked by                       on top     top 3     top 5");
-    let (mut counted, mut equal, mut chance) = (Hits::default(), Hits::default(), Hits::default());
+    let [mut counted, mut paper, mut equal, mut chance] = [Hits::default(); 4];
     let mut by_fault: BTreeMap<&str, Hits> = BTreeMap::new();
     let mut misled: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for (n, finding) in found.iter().enumerate() {
@@ -182,11 +182,13 @@ fn evaluate(found: &[Found]) {
         if let Some(top) = by_information.first().filter(|top| top.fault != finding.fault) {
             *misled.entry((finding.fault, top.fault)).or_default() += 1;
         }
+        paper.add(&right(&ranked(&Weights::of_the_paper(&labelled))));
         equal.add(&right(&ranked(&Weights::equal())));
         let same = others.iter().filter(|f| f.fault == finding.fault).count();
         chance.add_chance(same, others.len());
     }
     counted.line("mutual information", found.len());
+    paper.line("formula (3) of the paper", found.len());
     equal.line("equal weights", found.len());
     chance.line("chance", found.len());
     for (fault, hits) in &by_fault {

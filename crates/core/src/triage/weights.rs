@@ -1,17 +1,21 @@
-//! How much a feature tells of which bug a report is about: its mutual
-//! information with the bugs, counted in labelled reports, with Laplace
-//! smoothing (Pisco, appendix C).
+//! How much a feature tells of which bug a report is about: the mutual
+//! information of "the report has it" and "the report is about that bug",
+//! counted in labelled reports, with Laplace smoothing.
 //!
-//! With N reports, n(f) those with the feature, n(y) those of the bug and
-//! n(f, y) those of both:
+//! With N reports, n(y) those of bug y, n(f, y) those of them that have the feature, and
+//! n(¬f, y) those that have not:
 //!
 //! ```text
-//!   p(f) = n(f) / N     p(y) = n(y) / N     p(f, y) = (n(f, y) + 1) / (M + n(F, Y))
-//!   w(f) = sum over y of p(f, y) log (p(f, y) / (p(f) p(y)))
+//!   p(f, y) = (n(f, y) + 1) / (N + 2 |Y|)     p(¬f, y) the same with n(¬f, y)
+//!   p(f) = Σ p(f, y) over y                   p(y) = p(f, y) + p(¬f, y)
+//!   w(f) = Σ over y and over f, ¬f of p(f, y) log (p(f, y) / (p(f) p(y)))
 //! ```
 //!
-//! n(F, Y) is how many features all reports have together, M how many pairs of
-//! a feature and a bug there are, so that p(f, y) adds up to 1.
+//! Pisco's formula (3) of appendix C takes p(f, y) as a share of all pairs of a feature and
+//! a bug, but p(f) and p(y) as shares of the reports. These do not belong together: the
+//! logarithm is then below nothing for nearly all features, and the more so the more
+//! reports have one, so that what comes out is how rare a feature is. It also passes by
+//! what the absence of a feature tells. [`Weights::of_the_paper`] has it, to be compared with.
 
 use super::Features;
 use std::collections::BTreeMap;
@@ -37,16 +41,24 @@ impl Weights {
         Weights { of: BTreeMap::new(), unknown: 1.0 }
     }
 
+    /// By mutual information.
     pub fn counted(reports: &[Labelled<'_>]) -> Weights {
+        Weights::by(reports, Counts::information)
+    }
+
+    /// By formula (3) of Pisco as it is written.
+    pub fn of_the_paper(reports: &[Labelled<'_>]) -> Weights {
+        Weights::by(reports, Counts::formula_3)
+    }
+
+    /// From 0, what tells least, to 1, what tells most.
+    fn by<'a>(reports: &[Labelled<'a>], measure: fn(&Counts<'a>, &str) -> f64) -> Weights {
         let counts = Counts::of(reports);
         let told: BTreeMap<String, f64> =
-            counts.features.keys().map(|f| ((*f).to_string(), counts.information(f))).collect();
-        // The formula gives what is everywhere the least, which may be below
-        // nothing. A weight says how much sharing a feature counts for, so the
-        // least of them is nothing.
+            counts.features.keys().map(|f| ((*f).to_string(), measure(&counts, f))).collect();
         let least = told.values().copied().fold(f64::INFINITY, f64::min);
         let most = told.values().copied().fold(f64::NEG_INFINITY, f64::max);
-        if told.is_empty() || most - least <= f64::EPSILON {
+        if counts.bugs.len() < 2 || most - least <= f64::EPSILON {
             return Weights::equal();
         }
         let of = told.into_iter().map(|(f, w)| (f, (w - least) / (most - least))).collect();
@@ -116,19 +128,28 @@ impl<'a> Counts<'a> {
         counts
     }
 
-    /// p(f, y), smoothed.
-    fn joint(&self, feature: &str, bug: &str) -> f64 {
-        let distinct = self.features.len() * self.bugs.len();
-        let seen = self.pairs.get(&(feature, bug)).copied().unwrap_or_default();
-        (seen + 1) as f64 / (distinct + self.all_pairs) as f64
+    fn seen(&self, feature: &str, bug: &str) -> usize {
+        self.pairs.get(&(feature, bug)).copied().unwrap_or_default()
     }
 
-    /// Formula (3).
     fn information(&self, feature: &str) -> f64 {
+        let all = (self.reports + 2 * self.bugs.len()) as f64;
+        let with = |bug: &str| (self.seen(feature, bug) + 1) as f64 / all;
+        let of_feature: f64 = self.bugs.keys().map(|bug| with(bug)).sum();
+        let of_bug = |(bug, count): (&&str, &usize)| {
+            let (of_bug, with) = ((*count + 2) as f64 / all, with(bug));
+            let told = |joint: f64, alone: f64| joint * (joint / (alone * of_bug)).ln();
+            told(with, of_feature) + told(of_bug - with, 1.0 - of_feature)
+        };
+        self.bugs.iter().map(of_bug).sum()
+    }
+
+    fn formula_3(&self, feature: &str) -> f64 {
         let n = self.reports as f64;
+        let pairs = (self.features.len() * self.bugs.len() + self.all_pairs) as f64;
         let of_feature = self.features.get(feature).copied().unwrap_or_default() as f64 / n;
         let of_bug = |(bug, count): (&&str, &usize)| {
-            let joint = self.joint(feature, bug);
+            let joint = (self.seen(feature, bug) + 1) as f64 / pairs;
             joint * (joint / (of_feature * (*count as f64 / n))).ln()
         };
         self.bugs.iter().map(of_bug).sum()
@@ -143,24 +164,44 @@ mod tests {
         Features { all: all.iter().map(|f| (*f).to_string()).collect(), ..Features::default() }
     }
 
+    /// Three reports, two of bug 1 with x and one of bug 2 with y; z is in all.
+    fn three<'f>(a: &'f Features, b: &'f Features) -> [Labelled<'f>; 3] {
+        [(a, "1"), (a, "1"), (b, "2")].map(|(features, bug)| Labelled { features, bug })
+    }
+
     #[test]
-    fn the_formula_is_that_of_the_paper() {
+    fn both_formulas_are_as_counted_by_hand() {
         let (a, b) = (features(&["x", "z"]), features(&["y", "z"]));
-        let reports = [
-            Labelled { features: &a, bug: "1" },
-            Labelled { features: &a, bug: "1" },
-            Labelled { features: &b, bug: "2" },
-        ];
-        let counts = Counts::of(&reports);
-        // 3 features and 2 bugs make 6 pairs; the reports have 6 features in all.
-        assert!((counts.joint("x", "1") - 3.0 / 12.0).abs() < 1e-12);
-        assert!((counts.joint("x", "2") - 1.0 / 12.0).abs() < 1e-12);
-        let all: f64 =
-            ["x", "y", "z"].iter().flat_map(|f| ["1", "2"].map(|y| counts.joint(f, y))).sum();
-        assert!((all - 1.0).abs() < 1e-12, "probabilities add up to 1");
-        let by_hand = |joint: f64, f: f64, y: f64| joint * (joint / (f * y)).ln();
-        let x = by_hand(0.25, 2.0 / 3.0, 2.0 / 3.0) + by_hand(1.0 / 12.0, 2.0 / 3.0, 1.0 / 3.0);
+        let counts = Counts::of(&three(&a, &b));
+        let told = |joint: f64, f: f64, y: f64| joint * (joint / (f * y)).ln();
+        // Smoothed, of 7: with x 3 and 1, without 1 and 2; bug 1 has 4, bug 2 has 3.
+        let sevenths = |joint: f64, f: f64, y: f64| told(joint / 7.0, f / 7.0, y / 7.0);
+        let x = sevenths(3.0, 4.0, 4.0)
+            + sevenths(1.0, 4.0, 3.0)
+            + sevenths(1.0, 3.0, 4.0)
+            + sevenths(2.0, 3.0, 3.0);
         assert!((counts.information("x") - x).abs() < 1e-12);
+        // The paper's: 3 features and 2 bugs make 6 pairs; the reports have 6 features in all.
+        let x = told(3.0 / 12.0, 2.0 / 3.0, 2.0 / 3.0) + told(1.0 / 12.0, 2.0 / 3.0, 1.0 / 3.0);
+        assert!((counts.formula_3("x") - x).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_comes_as_often_with_every_bug_tells_less_than_what_one_bug_has() {
+        let seldom = features(&["common", "seldom"]);
+        let (a, b) = (features(&["common", "one"]), features(&["common"]));
+        let mut reports = Vec::new();
+        for bug in ["1", "2"] {
+            reports.push(Labelled { features: &seldom, bug });
+            let rest = if bug == "1" { &a } else { &b };
+            reports.extend((0..9).map(|_| Labelled { features: rest, bug }));
+        }
+        let weights = Weights::counted(&reports);
+        assert!((weights.of("one") - 1.0).abs() < 1e-12, "{weights:?}");
+        assert!(weights.of("seldom") < 0.05 && weights.of("common") < 0.05, "{weights:?}");
+        // To the paper's formula what is seldom weighs most, whatever it tells.
+        let of_the_paper = Weights::of_the_paper(&reports);
+        assert!((of_the_paper.of("seldom") - 1.0).abs() < 1e-12, "{of_the_paper:?}");
     }
 
     #[test]
