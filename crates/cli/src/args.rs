@@ -161,7 +161,7 @@ pub enum Command {
     /// of the same statements: `still happens` (exit code 1) or `gone` (0).
     #[command(after_help = TARGETS)]
     Replay {
-        /// The case files; of a finding the one in its folder.
+        /// Case files, or folders of findings.
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
         /// Where to run them. Without it the hunt's target for a finding, else

@@ -1,16 +1,17 @@
 //! `isolde replay`: case files on targets and levels, side by side.
 
+use super::explain::read;
 use super::replay_finding::{self, Replayed};
 use super::replay_show;
 use super::replay_target::own_target;
-use super::{Context, Levels, Outcome, parse_levels, read_file};
+use super::{Context, Levels, Outcome, parse_levels};
 use crate::exit_code::{ExitCode, Failure};
-use isolde_core::case::{self, Case};
+use isolde_core::case::Case;
 use isolde_core::judge::{self, Mismatch};
 use isolde_core::{History, Level};
 use isolde_engines::runner::Runner;
 use isolde_engines::target::Target;
-use isolde_hunt::again::{self, Seen};
+use isolde_hunt::again::Seen;
 use isolde_hunt::executor::Executor;
 use std::path::{Path, PathBuf};
 
@@ -185,24 +186,11 @@ fn read_cases(context: &Context<'_>, files: &[PathBuf]) -> Result<(Vec<Given>, E
     let mut cases = Vec::new();
     let mut worst = ExitCode::Fine;
     for path in files {
-        let text = match read_file(path) {
-            Ok(text) => text,
+        match read(path) {
+            Ok((case, seen)) => cases.push(Given { case, seen }),
             Err(failure) => {
                 context.console.error(&failure.message);
                 worst = worst.worse(failure.code);
-                continue;
-            }
-        };
-        let parsed = case::parse(&text).map_err(|error| format!("{}: {error}", path.display()));
-        let given = parsed.and_then(|case| {
-            let seen = again::beside(path, &case).map_err(|error| error.to_string())?;
-            Ok(Given { case, seen })
-        });
-        match given {
-            Ok(given) => cases.push(given),
-            Err(error) => {
-                context.console.error(&error);
-                worst = ExitCode::BadInput;
             }
         }
     }
@@ -291,7 +279,7 @@ mod tests {
         let options = Options { cache: Cache::open(), via: None };
         let engine = Target::parse("sqlite").unwrap().open(&options).unwrap();
         let text = "case: t\ns1> select 1;\nexpect sqlite:\n  s1.1 rows (2)\n";
-        let case = case::parse(text).unwrap();
+        let case = isolde_core::case::parse(text).unwrap();
         let mut history = Runner::new(engine).run(&case, None).unwrap();
         let sent = history.events[0].clone();
         history.events.insert(1, Event { what: What::Cancelled, ..sent });
