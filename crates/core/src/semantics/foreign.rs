@@ -138,6 +138,10 @@ impl Walk<'_> {
                     let why = "its snapshot does not show the row that it refers to";
                     trouble.must(ErrorClass::Constraint, rules.foreign, why);
                 }
+                if keeps_snapshot && self.lost_a_key(place, tx, snapshot) {
+                    let why = "a key of the row that it refers to has changed since its snapshot";
+                    trouble.must(ErrorClass::Serialization, rules.changed_row, why);
+                }
                 let waits = !self.conduct(tx).refuses && !self.buffers(tx);
                 let holder = self.holder(place, tx, Strength::KeyShare);
                 if let Some(holder) = holder.filter(|_| waits) {
@@ -157,6 +161,21 @@ impl Walk<'_> {
             }
         }
         self.use_rule(step, rules.foreign);
+    }
+
+    /// Whether somebody else has committed another value in any key of a row since a snapshot.
+    /// Who refers to the row locks the version that the snapshot shows, which such a change
+    /// has replaced, whichever key it was.
+    fn lost_a_key(&self, place: Place, tx: TxId, snapshot: usize) -> bool {
+        let versions = &self.store.chain(place).versions;
+        let committed: Vec<&Version> =
+            versions.iter().filter(|v| self.committed_before(v.by, usize::MAX)).collect();
+        self.conduct(tx).key_locks
+            && committed.windows(2).any(|two| {
+                two[1].by != tx
+                    && !self.committed_before(two[1].by, snapshot)
+                    && self.strength(tx, place.table, two[0], two[1]) == Strength::Update
+            })
     }
 
     /// Whether a row that is about to be added has all the rows it refers to.

@@ -103,6 +103,36 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
+        name: "who refers to a row whose other key has changed since the snapshot fails",
+        shows: &[("P7w", Step("s2.3"))],
+        setup: "create table p (id int primary key, code int unique, v int);
+            create table c (id int primary key, p int references p (id));
+            insert into p values (1, 10, 100);",
+        steps: "s1> begin;
+            s2> begin;
+            s2> select id from p;
+            s1> update p set code = 11 where id = 1;
+            s1> commit;
+            s2> insert into c values (1, 1);
+            s2> rollback;",
+        ..RR
+    },
+    Labelled {
+        name: "who refers to a row that has changed, but for its keys, goes on",
+        shows: &[("P12f", Step("s2.3"))],
+        setup: "create table p (id int primary key, code int unique, v int);
+            create table c (id int primary key, p int references p (id));
+            insert into p values (1, 10, 100);",
+        steps: "s1> begin;
+            s2> begin;
+            s2> select id from p;
+            s1> update p set v = 101 where id = 1;
+            s1> commit;
+            s2> insert into c values (1, 1);
+            s2> commit;",
+        ..RR
+    },
+    Labelled {
         name: "two transactions each write what the other has read",
         shows: &[("P7", Step("s1.2")), ("P7", Step("s2.3"))],
         steps: "s1> begin;
