@@ -51,7 +51,8 @@ impl PutOff<'_> {
         before: Option<VersionId>,
         made: impl Iterator<Item = Option<VersionId>>,
     ) {
-        let same = |c: &&mut Changed| before.is_some() && c.states[0] == before;
+        // Versions are numbered table by table.
+        let same = |c: &&mut Changed| c.table == table && before.is_some() && c.states[0] == before;
         match self.changed.iter_mut().find(same) {
             Some(row) => row.states.extend(made),
             None => {

@@ -35,6 +35,21 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
+        name: "a dirty read sees which children a waiting DELETE has taken so far",
+        shows: &[("I3", Step("s3.3"))],
+        setup: "create table p (id int primary key, v int);
+            create table c (id int primary key, p int,
+                foreign key (p) references p (id) on delete cascade);
+            insert into p values (1, 1), (3, 1), (4, 1), (6, 1), (7, 0);
+            insert into c values (1, 6), (3, 7), (4, 1), (5, 3), (6, 1), (8, 6), (9, 4);",
+        steps: "s3> begin;
+            s3> delete from p where id = 6;
+            s2> delete from p where v = 1;
+            s3> select id from c;
+            s3> rollback;",
+        ..RU
+    },
+    Labelled {
         name: "each read has a view of its own",
         shows: &[("I2", Step("s1.2")), ("I2", Step("s1.3"))],
         steps: "s1> begin;
