@@ -23,6 +23,7 @@ pub mod statement;
 pub mod transaction;
 pub mod value;
 pub mod view;
+mod visit_mut;
 pub mod words;
 pub mod write;
 

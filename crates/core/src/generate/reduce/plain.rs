@@ -139,17 +139,17 @@ impl Plan {
     /// All expressions of statements and of the schema.
     fn each_expression(&mut self, see: &mut dyn FnMut(&mut Expr)) {
         for table in &mut self.schema.tables {
-            table.checks.iter_mut().for_each(|e| each(e, see));
+            table.checks.iter_mut().for_each(|e| e.visit_mut(see));
             for column in &mut table.columns {
-                column.generated.iter_mut().for_each(|g| each(&mut g.from, see));
+                column.generated.iter_mut().for_each(|g| g.from.visit_mut(see));
             }
             for index in &mut table.indexes {
                 let parts = index.parts.iter_mut().map(|p| &mut p.of);
-                parts.chain(&mut index.only_where).for_each(|e| each(e, see));
+                parts.chain(&mut index.only_where).for_each(|e| e.visit_mut(see));
             }
         }
         for planned in self.transactions.iter_mut().flat_map(|tx| &mut tx.statements) {
-            each_of(&mut planned.statement, see);
+            planned.statement.visit_mut(see);
         }
     }
 }
@@ -170,86 +170,6 @@ fn letters(first: char) -> impl Iterator<Item = String> {
 /// Letters that no table has.
 fn column_names() -> impl Iterator<Item = String> {
     letters('a').filter(|name| !name.starts_with(|c: char| c >= 't'))
-}
-
-fn each(expression: &mut Expr, see: &mut dyn FnMut(&mut Expr)) {
-    see(expression);
-    expression.children_mut().into_iter().for_each(|child| each(child, see));
-    if let Some(select) = expression.subquery_mut() {
-        each_in_select(select, see);
-    }
-}
-
-fn each_in_select(select: &mut Select, see: &mut dyn FnMut(&mut Expr)) {
-    select.own_expressions_mut().for_each(|e| each(e, see));
-    parts_mut(select).into_iter().for_each(|part| each_in_select(part, see));
-}
-
-fn parts_mut(select: &mut Select) -> Vec<&mut Select> {
-    let mut parts: Vec<&mut Select> = select.ctes.iter_mut().map(|c| &mut c.select).collect();
-    let joined = select.joins.iter_mut().map(|j| &mut j.source);
-    for source in select.from.iter_mut().chain(joined) {
-        if let Source::Derived { select, .. } = source {
-            parts.push(select);
-        }
-    }
-    parts.extend(select.set_operation.iter_mut().map(|(_, other)| &mut **other));
-    parts
-}
-
-fn items(list: &mut [SelectItem]) -> impl Iterator<Item = &mut Expr> {
-    list.iter_mut().filter_map(|item| match item {
-        SelectItem::Expression { of, .. } => Some(of),
-        SelectItem::All | SelectItem::AllOf(_) => None,
-    })
-}
-
-fn each_of(statement: &mut Stmt, see: &mut dyn FnMut(&mut Expr)) {
-    match statement {
-        Stmt::Select(select) => each_in_select(select, see),
-        Stmt::Insert(insert) => {
-            match &mut insert.source {
-                InsertSource::Values(rows) => rows.iter_mut().flatten().for_each(|e| each(e, see)),
-                InsertSource::Select(select) => each_in_select(select, see),
-                InsertSource::Defaults => {}
-            }
-            if let Conflict::Update { sets, filter, .. } = &mut insert.conflict {
-                let sets = sets.iter_mut().map(|(_, e)| e);
-                sets.chain(filter).for_each(|e| each(e, see));
-            }
-            items(&mut insert.returning).for_each(|e| each(e, see));
-        }
-        Stmt::Update(update) => {
-            let sets = update.sets.iter_mut().map(|(_, e)| e);
-            let join = update.join.iter_mut().filter_map(|j| j.on.as_mut());
-            let order = update.order.iter_mut().map(|key| &mut key.of);
-            let rest = order.chain(&mut update.limit).chain(items(&mut update.returning));
-            sets.chain(join).chain(&mut update.filter).chain(rest).for_each(|e| each(e, see));
-        }
-        Stmt::Delete(delete) => {
-            let join = delete.join.iter_mut().filter_map(|j| j.on.as_mut());
-            let order = delete.order.iter_mut().map(|key| &mut key.of);
-            let rest = order.chain(&mut delete.limit).chain(items(&mut delete.returning));
-            join.chain(&mut delete.filter).chain(rest).for_each(|e| each(e, see));
-        }
-        Stmt::CreateIndex { index, .. } => {
-            let parts = index.parts.iter_mut().map(|p| &mut p.of);
-            parts.chain(&mut index.only_where).for_each(|e| each(e, see));
-        }
-        Stmt::Prepare { statement, .. } => each_of(statement, see),
-        Stmt::Begin(_)
-        | Stmt::Commit
-        | Stmt::Rollback
-        | Stmt::SetAutocommit(_)
-        | Stmt::SetTransaction(_)
-        | Stmt::Savepoint(_)
-        | Stmt::RollbackTo(_)
-        | Stmt::Release(_)
-        | Stmt::DropIndex { .. }
-        | Stmt::AddColumn { .. }
-        | Stmt::Truncate(_)
-        | Stmt::Execute(_) => {}
-    }
 }
 
 /// The names in a statement that are not part of an expression.
@@ -306,7 +226,7 @@ fn rename_statement(statement: &mut Stmt, change: &impl Fn(&mut String)) {
         | Stmt::Release(_)
         | Stmt::Execute(_) => {}
     }
-    each_of(statement, &mut |e| {
+    statement.visit_mut(&mut |e| {
         if let Some(select) = e.subquery_mut() {
             rename_select(select, change);
         }
@@ -328,5 +248,5 @@ fn rename_select(select: &mut Select, change: &impl Fn(&mut String)) {
     if let Some(locking) = &mut select.locking {
         locking.of.iter_mut().for_each(change);
     }
-    parts_mut(select).into_iter().for_each(|part| rename_select(part, change));
+    select.parts_mut().into_iter().for_each(|part| rename_select(part, change));
 }
