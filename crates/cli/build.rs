@@ -1,15 +1,13 @@
-//! Puts every case file of the library into the program, as a table of names
-//! and texts that `library.rs` includes.
+//! Builds the library of cases into the program: generates a table of names and
+//! texts, which `library.rs` includes.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").expect("cargo sets it"))
-        .join("../../cases")
-        .canonicalize()
-        .expect("the library stands beside the crates");
+    let manifest = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let root = PathBuf::from(manifest).join("cases");
     let mut files = Vec::new();
     collect(&root, &mut files);
     files.sort();
@@ -20,9 +18,11 @@ fn main() {
     }
     table.push_str("];\n");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it")).join("built_in.rs");
-    fs::write(out, table).expect("cargo's folder can be written");
+    fs::write(out, table).expect("cargo's output folder is writable");
 }
 
+/// Adds the case files below a folder. Cargo runs the build script again when
+/// the folder changes.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     println!("cargo::rerun-if-changed={}", folder.display());
     for entry in fs::read_dir(folder).expect("a folder of cases").flatten() {

@@ -1,11 +1,15 @@
 //! What the benchmarks share: opening targets and describing distributions.
 
+#![forbid(unsafe_code)]
+
+pub mod simulate;
 pub mod timed;
 
-use isolde_core::case::{self, Case};
 use isolde_engines::engine::Engine;
 use isolde_engines::fetch::install::{self, Cache};
 use isolde_engines::target::{Options, Target};
+use isolde_model::case;
+use isolde_model::case::Case;
 use std::time::Duration;
 
 /// The target's engine, or none with a line that says why.

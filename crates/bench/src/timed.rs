@@ -1,9 +1,11 @@
 //! An engine that notes how long each of its services took, so that a
 //! benchmark can say where the time went.
 
-use isolde_core::history::TargetInfo;
-use isolde_core::{Level, Profile};
-use isolde_engines::engine::{Engine, EngineResult, Outcome, Session, SessionId, WaitState};
+use isolde_engines::engine::{
+    Engine, EngineResult, Outcome, ServerControl, Session, SessionId, VersionTables, WaitState,
+};
+use isolde_model::history::TargetInfo;
+use isolde_model::{Level, Profile};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -88,12 +90,13 @@ impl Engine for Timed {
         self.inner.can_cancel()
     }
 
-    fn server_ended(&mut self, patience: Duration) -> Option<String> {
-        self.inner.server_ended(patience)
+    fn server_control(&mut self) -> Option<&mut dyn ServerControl> {
+        self.inner.server_control()
     }
 
-    fn is_users(&self) -> bool {
-        self.inner.is_users()
+    fn version_tables(&mut self) -> Option<&mut dyn VersionTables> {
+        let separate = self.inner.has_separate_version_tables();
+        separate.then_some(self as &mut dyn VersionTables)
     }
 
     fn cancel(&mut self, session: SessionId) -> EngineResult<()> {
@@ -101,21 +104,13 @@ impl Engine for Timed {
     }
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
-        self.timed("final reads", |e| e.control(sql))
+        self.timed("final reads and evaluation", |e| e.control(sql))
     }
 
     fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
         let tables = statements.first().is_some_and(|s| s.starts_with("create"));
         let what = if tables { "creating tables" } else { "resets" };
         self.timed(what, |e| e.batch(statements))
-    }
-
-    fn make_version_tables(&mut self, create: &[String]) -> EngineResult<Outcome> {
-        self.timed("creating tables", |e| e.make_version_tables(create))
-    }
-
-    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
-        self.timed("evaluating", |e| e.evaluate(sql))
     }
 
     fn clear(&mut self) -> EngineResult<()> {
@@ -125,8 +120,14 @@ impl Engine for Timed {
     fn tables(&mut self) -> EngineResult<Vec<String>> {
         self.inner.tables()
     }
+}
 
-    fn revive(&mut self) -> EngineResult<()> {
-        self.inner.revive()
+impl VersionTables for Timed {
+    fn create(&mut self, statements: &[String]) -> EngineResult<Outcome> {
+        self.timed("creating tables", |e| e.create_version_tables(statements))
+    }
+
+    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
+        self.timed("evaluating", |e| e.evaluate(sql))
     }
 }

@@ -1,25 +1,32 @@
-//! All levels of a history, the cheap ones first: what a weak level forbids, the
-//! stronger ones forbid as well, and what a strong one has shown need not be asked again.
+//! Decides all requested levels, using the implications between them.
+//!
+//! A violation of a weak level is a violation of all stronger ones, and a strong level that
+//! holds implies all weaker ones, so the order of the checks saves work. Levels follow Adya's
+//! definitions (ICDE 2000), in the form of "Weak Consistency" (1999); the decision procedures
+//! are those of `graph`, `weak` and `solver`. This module runs no search itself and verifies
+//! nothing about the history beyond what `resolve` did.
 
 use crate::anomaly::Class;
-use crate::candidate;
-use crate::graph::{Anti, Components, Graph, Kinds, Plain, Search, Split};
+use crate::digraph::Components;
+use crate::graph::{AntiDependencies, BeginCommitView, EdgeKinds, FilteredView, Graph, PathSearch};
 use crate::history::History;
-use crate::joined::Joined;
 use crate::level::Level;
 use crate::predicate::PredicateEdges;
-use crate::registers::{self, Budget, Decision, Goal, Keep, Problem};
-use crate::report::{Open, Report, Verdict};
-use crate::weak::{self, Line, Outcome, Rule};
+use crate::report::{InconclusiveSearch, Report, Verdict};
+use crate::resolve::ResolvedHistory;
+use crate::solver::{self, Budget, Decision, Goal, Problem};
+use crate::total_order;
+use crate::types::RequiredOrders;
+use crate::weak::{self, LinearOrder, Outcome, Visibility};
 use crate::witness;
 
-/// What to look at, and how long to search.
+/// What to decide, and whether to look for witnesses.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The levels that need a verdict; others get one where it costs nothing.
+    /// The levels that need a verdict; others get one only if it follows from these.
     pub levels: Vec<Level>,
-    /// Whether to look for a witness of every class of anomalies when a level that was
-    /// asked for is violated.
+    /// Whether to look for a witness of every class of anomalies when one of these levels is
+    /// violated.
     pub anomalies: bool,
 }
 
@@ -29,29 +36,30 @@ impl Default for Options {
     }
 }
 
-/// A verdict for every level.
+/// Decides every level, with witnesses for all anomalies.
 pub fn check(history: &History) -> Report {
     check_with(history, &Options::default())
 }
 
-/// A verdict for the levels that are asked for.
+/// Decides the requested levels.
 pub fn check_with(history: &History, options: &Options) -> Report {
-    let mut checker = Checker::of(Joined::of(history));
+    let mut checker = Checker::of(ResolvedHistory::of(history));
     checker.decide_all(options);
     checker.report(options)
 }
 
+/// The verdicts so far, and what they are derived from.
 struct Checker<'h> {
-    joined: Joined<'h>,
+    resolved: ResolvedHistory<'h>,
     predicates: PredicateEdges,
-    /// Dependencies that are certain, and which kinds of them were wanted so far.
-    graph: Option<(Kinds, Graph)>,
+    /// The certain edges, and the kinds of edges that the graph contains so far.
+    graph: Option<(EdgeKinds, Graph)>,
     problem: Option<Problem>,
     verdicts: [Option<Verdict>; Level::ALL.len()],
-    open: Vec<Open>,
+    inconclusive: Vec<InconclusiveSearch>,
 }
 
-/// What makes every level false, and what makes those from read committed on.
+/// Classes that violate every level, and classes that violate read committed and above.
 const MALFORMED: [Class; 2] = [Class::DuplicateVersions, Class::IncompatibleOrders];
 const NOT_COMMITTED: [Class; 6] = [
     Class::ThinAirRead,
@@ -63,31 +71,32 @@ const NOT_COMMITTED: [Class; 6] = [
 ];
 
 impl<'h> Checker<'h> {
-    fn of(joined: Joined<'h>) -> Checker<'h> {
+    fn of(resolved: ResolvedHistory<'h>) -> Checker<'h> {
         Checker {
-            predicates: PredicateEdges::of(&joined),
-            joined,
+            predicates: PredicateEdges::of(&resolved),
+            resolved,
             graph: None,
             problem: None,
             verdicts: [None; Level::ALL.len()],
-            open: Vec::new(),
+            inconclusive: Vec::new(),
         }
     }
 
+    /// Decides the requested levels, the cheapest ones first.
     fn decide_all(&mut self, options: &Options) {
         for level in Level::ALL {
-            if level.keeps_times() && !self.joined.history.has_times() {
+            if level.requires_real_time() && !self.resolved.history.has_times() {
                 self.verdicts[level as usize] = Some(Verdict::NotApplicable);
             }
         }
-        if MALFORMED.iter().any(|class| self.joined.found.has(*class)) {
+        if MALFORMED.iter().any(|class| self.resolved.anomalies.has(*class)) {
             self.conclude(Level::ReadUncommitted, Verdict::Violated);
         }
-        if NOT_COMMITTED.iter().any(|class| self.joined.found.has(*class)) {
+        if NOT_COMMITTED.iter().any(|class| self.resolved.anomalies.has(*class)) {
             self.conclude(Level::ReadCommitted, Verdict::Violated);
         }
-        // The two that need no more than one look at the graph, then from the top, since a
-        // level that holds speaks for all below.
+        // The two cheapest levels first, then from the strongest down, since a level that holds
+        // implies all weaker ones.
         let weakest = [Level::ReadUncommitted, Level::ReadCommitted];
         for level in weakest.into_iter().chain(Level::ALL.into_iter().rev()) {
             let wanted = options.levels.contains(&level);
@@ -98,11 +107,11 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// Notes a verdict, and what follows from it.
+    /// Records a verdict, and the verdicts that follow from it.
     fn conclude(&mut self, level: Level, verdict: Verdict) {
         let verdict = match verdict {
-            // Reads that could have seen several writes were left out.
-            Verdict::Holds if self.joined.ambiguous > 0 && level != Level::ReadUncommitted => {
+            // Reads of a value with several writers were ignored.
+            Verdict::Holds if self.resolved.ambiguous > 0 && level != Level::ReadUncommitted => {
                 Verdict::Unknown
             }
             verdict => verdict,
@@ -128,32 +137,35 @@ impl<'h> Checker<'h> {
         }
     }
 
+    /// Decides one level.
     fn decide(&mut self, level: Level) -> Verdict {
-        let sessions = level.keeps_sessions();
-        let order = match (sessions, level.keeps_times()) {
-            (_, true) => Kinds::SESSION.and(Kinds::TIME),
-            (true, false) => Kinds::SESSION,
-            _ => Kinds::NONE,
+        let sessions = level.requires_session_order();
+        let order = match (sessions, level.requires_real_time()) {
+            (_, true) => EdgeKinds::SESSION.union(EdgeKinds::TIME),
+            (true, false) => EdgeKinds::SESSION,
+            _ => EdgeKinds::NONE,
         };
-        let keep = Keep { sessions, times: level.keeps_times() };
+        let required = RequiredOrders { sessions, times: level.requires_real_time() };
         match level {
-            Level::ReadUncommitted => self.acyclic(Kinds::WW),
-            Level::ReadCommitted => self.acyclic(Kinds::DEPENDENCIES),
+            Level::ReadUncommitted => self.decide_by_acyclicity(EdgeKinds::WW),
+            Level::ReadCommitted => self.decide_by_acyclicity(EdgeKinds::DEPENDENCIES),
             Level::MonotonicAtomicView | Level::StrongSessionMonotonicAtomicView => {
-                self.weak(Rule::Monotonic, sessions)
+                self.decide_weak(Visibility::Monotonic, sessions)
             }
-            Level::ReadAtomic | Level::StrongSessionReadAtomic => self.weak(Rule::Atomic, sessions),
-            Level::Causal => self.weak(Rule::Causal, sessions),
-            Level::CursorStability => self.by_candidate(level, Self::has_cursor_cycle),
+            Level::ReadAtomic | Level::StrongSessionReadAtomic => {
+                self.decide_weak(Visibility::Atomic, sessions)
+            }
+            Level::Causal => self.decide_weak(Visibility::Causal, sessions),
+            Level::CursorStability => self.decide_by_total_order(level, Self::has_cursor_cycle),
             Level::ConsistentView => {
-                self.weak(Rule::Atomic, false);
-                self.weak(Rule::Causal, true);
+                self.decide_weak(Visibility::Atomic, false);
+                self.decide_weak(Visibility::Causal, true);
                 match self.verdicts[level as usize] {
                     Some(verdict) => verdict,
-                    None => self.by_candidate(level, Self::has_single_cycle),
+                    None => self.decide_by_total_order(level, Self::has_single_rw_cycle),
                 }
             }
-            // They differ in predicates only.
+            // The two levels differ in predicates only.
             Level::RepeatableRead if self.predicates.is_empty() => {
                 if self.verdicts[Level::Serializable as usize].is_none() {
                     let verdict = self.decide(Level::Serializable);
@@ -162,146 +174,175 @@ impl<'h> Checker<'h> {
                 self.verdicts[Level::Serializable as usize].unwrap_or(Verdict::Unknown)
             }
             Level::RepeatableRead => {
-                let kinds = Kinds::DEPENDENCIES.and(Kinds::ITEM_ANTI);
-                self.serializable(level, kinds, keep)
+                let kinds = EdgeKinds::DEPENDENCIES.union(EdgeKinds::ITEM_ANTI);
+                self.decide_serializable(level, kinds, required)
             }
             Level::SnapshotIsolation
             | Level::StrongSessionSnapshotIsolation
-            | Level::StrongSnapshotIsolation => self.snapshot(level, order, keep),
+            | Level::StrongSnapshotIsolation => self.decide_snapshot(level, order, required),
             Level::Serializable | Level::StrongSessionSerializable | Level::StrictSerializable => {
-                let kinds = Kinds::DEPENDENCIES.and(Kinds::ANTI).and(order);
-                self.serializable(level, kinds, keep)
+                let kinds = EdgeKinds::DEPENDENCIES.union(EdgeKinds::ANTI).union(order);
+                self.decide_serializable(level, kinds, required)
             }
         }
     }
 
-    /// A graph with edges of these kinds at least. Small ones are made for weak levels, since
+    /// A graph with at least these kinds of edges. Weak levels get small graphs, since
     /// anti-dependencies are most of the edges.
-    fn graph(&mut self, kinds: Kinds) -> &Graph {
+    fn graph(&mut self, kinds: EdgeKinds) -> &Graph {
         let wanted = match &self.graph {
             Some((made, _)) if made.includes(kinds) => None,
-            Some((made, _)) => Some(made.and(kinds)),
+            Some((made, _)) => Some(made.union(kinds)),
             None => Some(kinds),
         };
         if let Some(wanted) = wanted {
             self.graph = None;
-            self.graph = Some((wanted, Graph::of(&self.joined, &self.predicates, wanted)));
+            self.graph = Some((wanted, Graph::of(&self.resolved, &self.predicates, wanted)));
         }
         &self.graph.as_ref().expect("it was just made").1
     }
 
-    fn acyclic(&mut self, kinds: Kinds) -> Verdict {
-        // No graph is needed to put all in a line.
-        if kinds == Kinds::DEPENDENCIES && self.predicates.is_empty() {
-            return match Line::of(&self.joined, false) {
+    /// Decides a level that holds if the edges of these kinds are acyclic.
+    fn decide_by_acyclicity(&mut self, kinds: EdgeKinds) -> Verdict {
+        // A topological order of wr and ww edges needs no explicit graph.
+        if kinds == EdgeKinds::DEPENDENCIES && self.predicates.is_empty() {
+            return match LinearOrder::of(&self.resolved, false) {
                 Some(_) => Verdict::Holds,
                 None => Verdict::Violated,
             };
         }
         let graph = self.graph(kinds);
-        match Components::of(&Plain { graph, kinds }).is_acyclic() {
+        match Components::of(&FilteredView { graph, kinds }).is_acyclic() {
             true => Verdict::Holds,
             false => Verdict::Violated,
         }
     }
 
-    fn weak(&mut self, rule: Rule, sessions: bool) -> Verdict {
-        match weak::decide(&self.joined, rule, sessions) {
+    /// Decides a weak level, and records the cycle of a violation.
+    fn decide_weak(&mut self, visibility: Visibility, sessions: bool) -> Verdict {
+        match weak::decide(&self.resolved, visibility, sessions) {
             Outcome::Holds => Verdict::Holds,
-            Outcome::Violated(told) => {
-                let cycle = weak::cycle(&self.joined, &told, sessions);
-                // In every order of versions some read misses a part of what it knew.
-                if witness::keep(&mut self.joined, cycle, Class::GSingle).is_none() {
+            Outcome::Violated(inferred) => {
+                let cycle = weak::cycle(&self.resolved, &inferred, sessions);
+                // In every version order some read misses a version that it depends on.
+                if witness::record_cycle(&mut self.resolved, cycle, Class::GSingle).is_none() {
                     self.conclude(Level::ConsistentView, Verdict::Violated);
                 }
                 Verdict::Violated
             }
-            Outcome::TooWide => Verdict::Unknown,
+            Outcome::TooManySessions => Verdict::Unknown,
         }
     }
 
-    /// Versions whose order nobody knows and nobody has read can be put in any order
-    /// that the rest allows; so the graph decides, unless some of them were read.
-    fn serializable(&mut self, level: Level, kinds: Kinds, keep: Keep) -> Verdict {
-        if !self.joined.needs_search() {
-            return self.acyclic(kinds);
+    /// Decides serializability (of items, or of predicates too, depending on `kinds`).
+    ///
+    /// Versions of unknown order that no transaction read can be put into any order that the rest
+    /// allows; so the graph decides, unless some of them were read.
+    fn decide_serializable(
+        &mut self,
+        level: Level,
+        kinds: EdgeKinds,
+        required: RequiredOrders,
+    ) -> Verdict {
+        if !self.resolved.needs_search() {
+            return self.decide_by_acyclicity(kinds);
         }
-        // The search knows all edges but those of predicates.
-        if !self.predicates.is_empty() && self.acyclic(kinds) == Verdict::Violated {
+        // The solver considers all edges except those of predicates.
+        if !self.predicates.is_empty() && self.decide_by_acyclicity(kinds) == Verdict::Violated {
             return Verdict::Violated;
         }
-        self.search(level, Goal::Serializable, keep)
+        self.solve(level, Goal::Serializable, required)
     }
 
-    fn snapshot(&mut self, level: Level, order: Kinds, keep: Keep) -> Verdict {
-        let searches = self.joined.has_open_orders();
+    /// Decides snapshot isolation: by the graph if all version orders are known, otherwise by the
+    /// solver.
+    fn decide_snapshot(
+        &mut self,
+        level: Level,
+        order: EdgeKinds,
+        required: RequiredOrders,
+    ) -> Verdict {
+        let searches = self.resolved.has_open_orders();
         if !searches || !self.predicates.is_empty() {
-            let kinds = Kinds::DEPENDENCIES.and(Kinds::ANTI).and(order);
+            let kinds = EdgeKinds::DEPENDENCIES.union(EdgeKinds::ANTI).union(order);
             let graph = self.graph(kinds);
-            if !Components::of(&Split { graph, kinds }).is_acyclic() {
+            if !Components::of(&BeginCommitView { graph, kinds }).is_acyclic() {
                 return Verdict::Violated;
             }
         }
-        if searches { self.search(level, Goal::SnapshotIsolation, keep) } else { Verdict::Holds }
+        if searches { self.solve(level, Goal::SnapshotIsolation, required) } else { Verdict::Holds }
     }
 
-    fn search(&mut self, level: Level, goal: Goal, keep: Keep) -> Verdict {
-        // The search takes it that known orders of versions contradict no read.
+    /// Asks the solver, and records the cycle of a violation.
+    fn solve(&mut self, level: Level, goal: Goal, required: RequiredOrders) -> Verdict {
+        // The solver requires that known version orders contradict no read.
         if self.verdicts[Level::ReadCommitted as usize].is_none() {
-            let verdict = self.acyclic(Kinds::DEPENDENCIES);
+            let verdict = self.decide_by_acyclicity(EdgeKinds::DEPENDENCIES);
             self.conclude(Level::ReadCommitted, verdict);
         }
         if self.verdicts[Level::ReadCommitted as usize] == Some(Verdict::Violated) {
             return Verdict::Violated;
         }
-        let problem = self.problem.get_or_insert_with(|| self.joined.problem());
-        match registers::decide(problem, goal, keep, &Budget::default()) {
+        let problem = self.problem.get_or_insert_with(|| self.resolved.problem());
+        match solver::decide(problem, goal, required, &Budget::default()) {
             Decision::Holds { .. }
                 if self.predicates.is_empty() || level == Level::RepeatableRead =>
             {
                 Verdict::Holds
             }
-            // The search knows nothing of predicates.
+            // The solver ignores predicates: check the order that it found against them.
             Decision::Holds { commit_order } => {
-                let ordered = candidate::ordered(&self.joined, &commit_order);
+                let ordered = total_order::apply(&self.resolved, &commit_order);
                 let whole = Checker::of(ordered).decide(level);
                 if whole == Verdict::Holds { Verdict::Holds } else { Verdict::Unknown }
             }
             Decision::Violated { cycle } => {
-                let Keep { sessions, times } = registers::needs(&cycle);
-                self.conclude(level.keeping(sessions, times), Verdict::Violated);
-                if witness::of_search(&mut self.joined, &cycle, goal) {
+                let RequiredOrders { sessions, times } = solver::orders_used(&cycle);
+                self.conclude(level.with_orders(sessions, times), Verdict::Violated);
+                if witness::record_search_cycle(&mut self.resolved, &cycle, goal) {
                     self.conclude(Level::ConsistentView, Verdict::Violated);
                 }
                 Verdict::Violated
             }
             Decision::Unknown { open_pairs, transactions } => {
-                self.open.push(Open { level, pairs: open_pairs, transactions });
+                self.inconclusive.push(InconclusiveSearch {
+                    level,
+                    pairs: open_pairs,
+                    transactions,
+                });
                 Verdict::Unknown
             }
         }
     }
 
-    /// A level that is decided exactly where all orders are known; elsewhere a cycle of
-    /// certain edges says no, an order that works says yes, and else it stays open.
-    fn by_candidate(&mut self, level: Level, has_cycle: fn(&mut Self) -> bool) -> Verdict {
-        if self.acyclic(Kinds::DEPENDENCIES) == Verdict::Violated || has_cycle(self) {
+    /// Decides a level for which there is an exact procedure only if all version orders are known.
+    /// Otherwise a cycle of certain edges refutes it, a total order without a cycle proves it,
+    /// and in the remaining cases it stays unknown.
+    fn decide_by_total_order(&mut self, level: Level, has_cycle: fn(&mut Self) -> bool) -> Verdict {
+        if self.decide_by_acyclicity(EdgeKinds::DEPENDENCIES) == Verdict::Violated
+            || has_cycle(self)
+        {
             return Verdict::Violated;
         }
-        if !self.joined.has_open_orders() {
+        if !self.resolved.has_open_orders() {
             return Verdict::Holds;
         }
-        let Some(places) = candidate::places(&self.joined, &self.predicates) else {
+        let Some(positions) = total_order::topological_positions(&self.resolved, &self.predicates)
+        else {
             return Verdict::Unknown;
         };
-        let mut ordered = Checker::of(candidate::ordered(&self.joined, &places));
-        let kinds = Kinds::DEPENDENCIES;
-        if ordered.acyclic(kinds) == Verdict::Holds && !has_cycle(&mut ordered) {
+        let mut ordered = Checker::of(total_order::apply(&self.resolved, &positions));
+        let kinds = EdgeKinds::DEPENDENCIES;
+        if ordered.decide_by_acyclicity(kinds) == Verdict::Holds && !has_cycle(&mut ordered) {
             return Verdict::Holds;
         }
-        // The next stronger level that is decided exactly.
+        // The weakest stronger level that is decided exactly.
         if self.verdicts[Level::SnapshotIsolation as usize].is_none() {
-            let verdict = self.snapshot(Level::SnapshotIsolation, Kinds::NONE, Keep::default());
+            let verdict = self.decide_snapshot(
+                Level::SnapshotIsolation,
+                EdgeKinds::NONE,
+                RequiredOrders::default(),
+            );
             self.conclude(Level::SnapshotIsolation, verdict);
         }
         let by_search = [Level::SnapshotIsolation, level].map(|l| self.verdicts[l as usize]);
@@ -312,22 +353,22 @@ impl<'h> Checker<'h> {
         }
     }
 
-    /// Whether somebody read an item and overwrote it after another had.
+    /// Whether a transaction read an item, another one overwrote it, and then the first did.
     fn has_cursor_cycle(&mut self) -> bool {
-        let joined = &self.joined;
+        let resolved = &self.resolved;
         let mut updates = Vec::new();
-        for node in 0..joined.nodes() as u32 {
-            for read in joined.reads.of(node) {
-                if joined.wrote(node, read.item).is_none() {
+        for node in 0..resolved.nodes() as u32 {
+            for read in resolved.reads.of(node) {
+                if resolved.last_write(node, read.item).is_none() {
                     continue;
                 }
-                let order = joined.order.of(read.item);
-                let next = order.get(read.place as usize);
+                let order = resolved.order.of(read.item);
+                let next = order.get(read.position as usize);
                 if next.is_some_and(|next| *next != node) {
                     return true;
                 }
                 if next.is_none() {
-                    // Its own version stands somewhere after the known ones.
+                    // Its own version comes somewhere after the known ones.
                     updates.push((read.item, read.writer, node));
                 }
             }
@@ -336,54 +377,60 @@ impl<'h> Checker<'h> {
         updates.dedup();
         let from_one_version =
             updates.windows(2).any(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1));
-        // Or saw it change before overwriting it: one of the two came first.
+        // Or it read two versions before overwriting the item: one of them came first.
         updates.sort_unstable_by_key(|(item, writer, node)| (*item, *node, *writer));
         from_one_version
             || updates.windows(2).any(|pair| (pair[0].0, pair[0].2) == (pair[1].0, pair[1].2))
     }
 
-    /// Whether a cycle has exactly one anti-dependency.
-    fn has_single_cycle(&mut self) -> bool {
+    /// Whether there is a cycle with exactly one anti-dependency.
+    fn has_single_rw_cycle(&mut self) -> bool {
         if self.has_cursor_cycle() {
             return true;
         }
-        let kinds = Kinds::DEPENDENCIES.and(Kinds::ANTI);
+        let kinds = EdgeKinds::DEPENDENCIES.union(EdgeKinds::ANTI);
         let graph = self.graph(kinds);
-        let components = Components::of(&Plain { graph, kinds });
+        let components = Components::of(&FilteredView { graph, kinds });
         if components.is_acyclic() {
             return false;
         }
-        let mut search = Search::new(graph, usize::MAX);
+        let mut search = PathSearch::new(graph, usize::MAX);
         (0..graph.nodes).any(|from| {
-            graph.from(from).iter().any(|arc| {
+            graph.arcs_from(from).iter().any(|arc| {
                 arc.kind().is_anti_dependency()
                     && search
-                        .way((arc.to, from), Kinds::DEPENDENCIES, Anti::None, &components)
+                        .shortest_path(
+                            (arc.to, from),
+                            EdgeKinds::DEPENDENCIES,
+                            AntiDependencies::None,
+                            &components,
+                        )
                         .is_some()
             })
         })
     }
 
+    /// The report, with a witness for every class of anomalies if wanted.
     fn report(self, options: &Options) -> Report {
-        let Checker { mut joined, predicates, verdicts, open, .. } = self;
+        let Checker { mut resolved, predicates, verdicts, inconclusive, .. } = self;
         let violated =
             options.levels.iter().any(|level| verdicts[*level as usize] == Some(Verdict::Violated));
         if violated && options.anomalies {
-            let mut found = std::mem::take(&mut joined.found);
-            let keep = Keep {
-                sessions: options.levels.iter().any(|level| level.keeps_sessions()),
-                times: options.levels.iter().any(|level| level.keeps_times()),
+            let mut anomalies = std::mem::take(&mut resolved.anomalies);
+            let required = RequiredOrders {
+                sessions: options.levels.iter().any(|level| level.requires_session_order()),
+                times: options.levels.iter().any(|level| level.requires_real_time()),
             };
-            witness::find(&joined, &predicates, keep, &mut found);
-            joined.found = found;
+            witness::find_cycles(&resolved, &predicates, required, &mut anomalies);
+            resolved.anomalies = anomalies;
         }
         Report {
             verdicts: verdicts.map(|verdict| verdict.unwrap_or(Verdict::NotAsked)),
-            transactions: joined.history.len(),
-            committed: joined.nodes(),
-            anomalies: joined.found.into_anomalies(),
-            open,
-            ambiguous_reads: joined.ambiguous,
+            transactions: resolved.history.len(),
+            committed: resolved.nodes(),
+            anomalies: resolved.anomalies.into_anomalies(),
+            inconclusive,
+            ambiguous_reads: resolved.ambiguous,
             unplaced_predicate_reads: predicates.unplaced,
         }
     }

@@ -1,65 +1,72 @@
-//! Witnesses in words.
+//! Renders witnesses as English sentences.
 
-use crate::anomaly::{Anomaly, Certainty, Edge, Kind, Witness};
+use crate::anomaly::{Anomaly, Certainty, Edge, EdgeKind, Witness};
 use crate::history::{History, Item, Value};
 
 impl Edge {
-    /// Why the first transaction comes before the second, as a sentence.
-    pub fn why(&self, history: &History) -> String {
+    /// One sentence that says why `from` comes before `to`.
+    pub fn explanation(&self, history: &History) -> String {
         let (from, to) = (history.txn_name(self.from), history.txn_name(self.to));
-        let item = self.item.map_or_else(String::new, |item| called(history, item));
-        let said = |value: Option<Value>| {
+        let item = self.item.map_or_else(String::new, |item| display_item(history, item));
+        let assignment = |value: Option<Value>| {
             value.map_or_else(String::new, |value| format!(" = {}", history.value_name(value)))
         };
-        let (mine, theirs) = (said(self.from_value), said(self.to_value));
+        let (from_value, to_value) = (assignment(self.from_value), assignment(self.to_value));
         let predicate = self.predicate.as_deref().unwrap_or_default();
         let text = match self.kind {
-            Kind::Session => format!("{from} ran before {to} in the same session"),
-            Kind::Time => format!("{from} had ended before {to} began"),
-            Kind::Wr => format!("{to} read {item}{theirs}, which {from} wrote"),
-            Kind::Ww => format!("{to} wrote {item}{theirs} over {from}'s {item}{mine}"),
-            Kind::Rw if self.from_value == Some(Value::INITIAL) => {
+            EdgeKind::Session => format!("{from} ran before {to} in the same session"),
+            EdgeKind::RealTime => format!("{from} had ended before {to} began"),
+            EdgeKind::Wr => format!("{to} read {item}{to_value}, which {from} wrote"),
+            EdgeKind::Ww => format!("{to} wrote {item}{to_value} over {from}'s {item}{from_value}"),
+            EdgeKind::Rw if self.from_value == Some(Value::INITIAL) => {
                 format!(
-                    "{from} read {item} as it was in the beginning, before {to} wrote {item}{theirs}"
+                    "{from} read the initial version of {item}, before {to} wrote {item}{to_value}"
                 )
             }
-            Kind::Rw => format!("{from} read {item}{mine}, which {to} replaced by {item}{theirs}"),
-            Kind::PredicateWr => {
-                format!("{to} looked for {predicate} and saw what {from} had changed about it")
-            }
-            Kind::PredicateRw => {
+            EdgeKind::Rw => {
                 format!(
-                    "{from} looked for {predicate} and found it as it was before {to} changed it"
+                    "{from} read {item}{from_value}, which {to} overwrote with {item}{to_value}"
                 )
+            }
+            EdgeKind::PredicateWr => {
+                format!("{to} queried {predicate} and saw a change of it by {from}")
+            }
+            EdgeKind::PredicateRw => {
+                format!("{from} queried {predicate} and found it as it was before {to} changed it")
             }
         };
         let certain = match &self.certainty {
             Certainty::Observed => "",
-            Certainty::Otherwise(steps) => {
-                let steps: Vec<String> = steps.iter().map(|edge| edge.why(history)).collect();
-                &format!(" (it cannot be the other way round, since {})", steps.join(", and "))
+            Certainty::Inferred(steps) => {
+                let steps: Vec<String> =
+                    steps.iter().map(|edge| edge.explanation(history)).collect();
+                &format!(" (the reverse is impossible, since {})", steps.join(", and "))
             }
-            Certainty::Assumed => " (assumed, to be refuted)",
-            Certainty::Searched => " (no order of the versions works without it)",
+            Certainty::Assumed => " (assumed for contradiction)",
+            Certainty::Searched => " (every version order contains this edge or another cycle)",
         };
         format!("{text}, so {from} comes before {to}{certain}")
     }
 }
 
 impl Anomaly {
-    /// The witness, a sentence for each edge or for the operation.
+    /// The witness in words: one sentence per edge, or one for the operation.
     pub fn sentences(&self, history: &History) -> Vec<String> {
         match &self.witness {
             Witness::Cycle(edges) => edges
                 .iter()
                 .enumerate()
-                .map(|(place, edge)| {
-                    let why = edge.why(history);
-                    if place + 1 == edges.len() && place > 0 { format!("but {why}") } else { why }
+                .map(|(position, edge)| {
+                    let explanation = edge.explanation(history);
+                    if position + 1 == edges.len() && position > 0 {
+                        format!("but {explanation}")
+                    } else {
+                        explanation
+                    }
                 })
                 .collect(),
             Witness::Operation { txn, item, value, other } => {
-                let (txn, item) = (history.txn_name(*txn), called(history, *item));
+                let (txn, item) = (history.txn_name(*txn), display_item(history, *item));
                 let value = history.value_name(*value);
                 let other = other.map(|other| format!(", which is {}'s", history.txn_name(other)));
                 let meaning = self.class.meaning();
@@ -69,8 +76,8 @@ impl Anomaly {
     }
 }
 
-/// The name of an item, so that a number is not taken for a value.
-fn called(history: &History, item: Item) -> String {
+/// The name of an item; numbers get a prefix, so that they do not look like values.
+fn display_item(history: &History, item: Item) -> String {
     let name = history.item_name(item);
     if name.parse::<u64>().is_ok() { format!("key {name}") } else { name }
 }

@@ -1,72 +1,80 @@
-//! What clients saw, in flat arrays: a history of millions of transactions is
-//! a handful of allocations.
+//! The history: what the clients of a database observed.
+//!
+//! It is stored in flat arrays, so that a history of millions of transactions takes a handful
+//! of allocations.
 
 use crate::names::Names;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A transaction, by its place in the history. Transactions of one session
-/// stand in the order in which it ran them.
+/// A transaction, by its index in the history. The transactions of one session are in the
+/// order in which the session ran them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Txn(pub u32);
 
-/// A session, by its number.
+/// A session, by its index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Session(pub u32);
 
-/// What is read and written (a key, a register, a list, a row), by its number.
+/// Something that is read and written (a key, a register, a list, a row), by its index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Item(pub u32);
 
-/// What a write wrote, by which a read says whose version it saw. The same
-/// value should be written to an item only once.
+/// A written value. It identifies the version that a read observed, so each value should be
+/// written to an item at most once.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Value(pub u64);
 
 impl Value {
-    /// What an item holds before anybody has written it.
+    /// The version of an item before the first write.
     pub const INITIAL: Value = Value(u64::MAX);
 }
 
 impl Txn {
+    /// The index into arrays with one entry per transaction.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl Item {
+    /// The index into arrays with one entry per item.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// How a transaction ended, as far as its client knows.
+/// How a transaction ended, as its client observed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Status {
     #[default]
+    /// The commit succeeded.
     Committed,
+    /// The transaction rolled back.
     Aborted,
-    /// The client never heard: it has committed if somebody saw its writes.
+    /// The client got no answer. The transaction counts as committed if a committed one read
+    /// its writes.
     Unknown,
 }
 
+/// The kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpKind {
-    /// Sets the item, whatever it was.
+    /// A write that replaces the value of a register.
     Write,
-    /// Adds an element to the end of a list.
+    /// An append of an element to a list.
     Append,
-    /// Saw the version that wrote this value.
+    /// A read of a register.
     Read,
-    /// A read that takes a lock: it sees what is current, not a snapshot.
+    /// A locking read: it reads the latest version instead of a snapshot.
     LockingRead,
-    /// Saw a list. [`History::list`] tells which.
+    /// A read of a list; [`History::list`] returns its elements.
     ReadList,
-    /// Saw which items satisfy a predicate. [`History::matched`] tells which.
+    /// A predicate read; [`History::matched`] returns the versions that it matched.
     PredicateRead,
 }
 
-/// A read or a write.
+/// One read or write of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Op {
     pub(crate) value: u64,
@@ -75,16 +83,17 @@ pub struct Op {
 }
 
 impl Op {
+    /// The kind of the operation.
     pub fn kind(self) -> OpKind {
         self.kind
     }
 
-    /// The item of a read or write. A predicate read has none.
+    /// The item of a read or write; none for a predicate read.
     pub fn item(self) -> Option<Item> {
         (self.kind != OpKind::PredicateRead).then_some(Item(self.item))
     }
 
-    /// The value that was written or read, but for lists and predicates.
+    /// The value that was written or read; none for list reads and predicate reads.
     pub fn value(self) -> Option<Value> {
         match self.kind {
             OpKind::ReadList | OpKind::PredicateRead => None,
@@ -92,106 +101,116 @@ impl Op {
         }
     }
 
+    /// Whether this is a write or an append.
     pub fn writes(self) -> bool {
         matches!(self.kind, OpKind::Write | OpKind::Append)
     }
 }
 
-/// A list that was read is, nearly always, the beginning of the longest one
-/// that anybody read of that item, followed by what the reader had appended
-/// itself. Only its length is kept then.
+/// The result of a list read, in compact form.
+///
+/// Nearly always a list is a prefix of the longest list that was read of the item, followed by
+/// the reader's own appends. Then only the length of the prefix is stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Seen {
-    /// So many elements of the item's longest list.
-    Beginning(u32),
-    /// Something else: one of `History::other_lists`.
+pub(crate) enum ListRead {
+    /// The first `n` elements of the item's longest list.
+    Prefix(u32),
+    /// A different list: an index into `History::other_lists`.
     Other(u32),
-    /// One of these, and it does not even end with what its reader had appended.
-    WithoutOwn(u32),
+    /// Such an index, of a list that does not even end with the reader's own appends.
+    MissingOwn(u32),
 }
 
 const OTHER: u64 = 1 << 32;
-const WITHOUT_OWN: u64 = 1 << 33;
+const MISSING_OWN: u64 = 1 << 33;
 
-impl Seen {
+impl ListRead {
     pub(crate) fn pack(self) -> u64 {
         match self {
-            Seen::Beginning(length) => u64::from(length),
-            Seen::Other(number) => OTHER | u64::from(number),
-            Seen::WithoutOwn(number) => WITHOUT_OWN | u64::from(number),
+            ListRead::Prefix(length) => u64::from(length),
+            ListRead::Other(number) => OTHER | u64::from(number),
+            ListRead::MissingOwn(number) => MISSING_OWN | u64::from(number),
         }
     }
 
-    pub(crate) fn unpack(word: u64) -> Seen {
-        match word & (OTHER | WITHOUT_OWN) {
-            OTHER => Seen::Other(word as u32),
-            WITHOUT_OWN => Seen::WithoutOwn(word as u32),
-            _ => Seen::Beginning(word as u32),
+    pub(crate) fn unpack(word: u64) -> ListRead {
+        match word & (OTHER | MISSING_OWN) {
+            OTHER => ListRead::Other(word as u32),
+            MISSING_OWN => ListRead::MissingOwn(word as u32),
+            _ => ListRead::Prefix(word as u32),
         }
     }
 }
 
-/// A version of an item: which item, and what was written.
+/// A version of an item: the item and the value that was written.
 pub type Version = (Item, Value);
 
-/// What clients saw of a database. Made by a [`Builder`](crate::Builder) or read
-/// from the one-line notation.
+/// A history of transactions as the clients of a database observed it.
+///
+/// Build one with a [`Builder`](crate::Builder), or parse it from the notation that
+/// [`NotationError`](crate::NotationError) describes.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     pub(crate) session_of: Vec<u32>,
     pub(crate) status: Vec<Status>,
-    /// Where the operations of each transaction begin, and where the last ends.
+    /// Where the operations of each transaction begin, plus the end of the last one.
     pub(crate) starts: Vec<u32>,
     pub(crate) ops: Vec<Op>,
-    /// Begin and end of each transaction, when the history has times.
+    /// Begin and end of each transaction; empty if the history has no times.
     pub(crate) times: Vec<[u64; 2]>,
     pub(crate) items: Names,
     pub(crate) sessions: Names,
-    /// What the source calls its transactions: numbers, and names where it has
-    /// those. Both may be shorter than the history.
+    /// How the source identifies its transactions: by numbers, or by names where it has them.
+    /// Both may be shorter than the history.
     pub(crate) txn_numbers: Vec<u64>,
     pub(crate) txn_texts: HashMap<u32, String>,
-    /// For each item the longest list that was read of it.
+    /// The longest list that was read of each item.
     pub(crate) longest: Vec<Vec<u64>>,
     pub(crate) other_lists: Vec<Vec<u64>>,
-    /// For each item the order of its versions, where it was given.
+    /// The version orders that the source declared, by item.
     pub(crate) given_orders: Vec<(u32, Vec<u64>)>,
     pub(crate) predicates: Names,
     /// The versions that satisfy each predicate, sorted.
     pub(crate) satisfying: Vec<Vec<Version>>,
     pub(crate) matched: Vec<Vec<Version>>,
-    /// The text of the statement behind an operation, by its place; sorted.
+    /// The SQL texts of operations, sorted by the index of the operation.
     pub(crate) statements: Vec<(u32, String)>,
-    /// Values that are no numbers, by what stands for them.
+    /// Texts of the values that are not numbers.
     pub(crate) value_names: Names,
 }
 
 impl History {
-    /// How many transactions there are, whatever became of them.
+    /// The number of transactions, whatever their status.
     pub fn len(&self) -> usize {
         self.status.len()
     }
 
+    /// Whether the history has no transactions.
     pub fn is_empty(&self) -> bool {
         self.status.is_empty()
     }
 
+    /// All transactions, in the order of the history.
     pub fn transactions(&self) -> impl DoubleEndedIterator<Item = Txn> + ExactSizeIterator + use<> {
         (0..self.status.len() as u32).map(Txn)
     }
 
+    /// The number of sessions.
     pub fn session_count(&self) -> usize {
         self.sessions.len()
     }
 
+    /// The number of items.
     pub fn item_count(&self) -> usize {
         self.items.len()
     }
 
+    /// The session that ran a transaction.
     pub fn session_of(&self, txn: Txn) -> Session {
         Session(self.session_of[txn.index()])
     }
 
+    /// How a transaction ended.
     pub fn status(&self, txn: Txn) -> Status {
         self.status[txn.index()]
     }
@@ -200,56 +219,59 @@ impl History {
         self.starts[txn.index()] as usize..self.starts[txn.index() + 1] as usize
     }
 
+    /// The operations of a transaction, in program order.
     pub fn ops(&self, txn: Txn) -> &[Op] {
         &self.ops[self.op_range(txn)]
     }
 
-    /// When the transaction began and ended, by the clients' clock.
+    /// When a transaction began and ended, by the clients' clock.
     pub fn times(&self, txn: Txn) -> Option<(u64, u64)> {
         self.times.get(txn.index()).map(|[begin, end]| (*begin, *end))
     }
 
+    /// Whether the history has times, so that real-time order is known.
     pub fn has_times(&self) -> bool {
         !self.times.is_empty()
     }
 
-    /// Whether any session has more than one transaction, so that its order says
-    /// something.
+    /// Whether any session has more than one transaction, so that session order orders anything.
     pub fn has_sessions(&self) -> bool {
         let mut used = vec![false; self.sessions.len()];
         self.session_of.iter().any(|session| std::mem::replace(&mut used[*session as usize], true))
     }
 
-    /// The elements that a list read saw, without those that its own transaction
-    /// had appended at the end.
+    /// The elements that a list read returned, without the reader's own appends at the end.
     pub fn list(&self, op: Op) -> Option<&[u64]> {
-        (op.kind == OpKind::ReadList).then(|| match Seen::unpack(op.value) {
-            Seen::Beginning(length) => &self.longest[op.item as usize][..length as usize],
-            Seen::Other(number) | Seen::WithoutOwn(number) => {
+        (op.kind == OpKind::ReadList).then(|| match ListRead::unpack(op.value) {
+            ListRead::Prefix(length) => &self.longest[op.item as usize][..length as usize],
+            ListRead::Other(number) | ListRead::MissingOwn(number) => {
                 &self.other_lists[number as usize][..]
             }
         })
     }
 
-    /// The versions that a predicate read found.
+    /// The versions that a predicate read matched.
     pub fn matched(&self, op: Op) -> Option<&[Version]> {
         (op.kind == OpKind::PredicateRead).then(|| &self.matched[op.value as usize][..])
     }
 
-    /// The text of the statement that did this, by its place in the history.
+    /// The SQL text of the operation with this index in the history.
     pub(crate) fn statement(&self, op: usize) -> Option<&str> {
         let at = self.statements.binary_search_by_key(&(op as u32), |(op, _)| *op).ok()?;
         Some(&self.statements[at].1)
     }
 
+    /// The name of an item, for messages.
     pub fn item_name(&self, item: Item) -> String {
         self.items.name(item.0, "")
     }
 
+    /// The name of a session, for messages.
     pub fn session_name(&self, session: Session) -> String {
         self.sessions.name(session.0, "s")
     }
 
+    /// The name of a transaction, for messages.
     pub fn txn_name(&self, txn: Txn) -> String {
         if let Some(text) = self.txn_texts.get(&txn.0) {
             return text.clone();
@@ -257,12 +279,14 @@ impl History {
         format!("T{}", self.txn_numbers.get(txn.index()).copied().unwrap_or(u64::from(txn.0) + 1))
     }
 
+    /// The name of a value, for messages; `nil` is the initial version.
     pub fn value_name(&self, value: Value) -> String {
         match value {
             Value::INITIAL => "nil".into(),
-            Value(word) => {
-                self.value_names.known(word).map_or_else(|| word.to_string(), str::to_string)
-            }
+            Value(word) => self
+                .value_names
+                .text_of_value(word)
+                .map_or_else(|| word.to_string(), str::to_string),
         }
     }
 }

@@ -1,45 +1,58 @@
-//! The levels, in the words of Adya and of those who came after him.
+//! The isolation levels that the checker decides, and the implications between them.
+//!
+//! PL-1 to PL-3 are Adya's (ICDE 2000); monotonic atomic view and read atomic are Bailis et
+//! al.'s (VLDB 2014, SIGMOD 2014); causal consistency follows Biswas and Enea (OOPSLA 2019);
+//! the strong session levels are Daudjee and Salem's (VLDB 2006).
 
 use std::fmt;
 use std::str::FromStr;
 
-/// An isolation level that a history can satisfy. `docs/anomalies.md` defines
-/// each; a level with `strong-session` in its name also keeps the order of each
-/// session, a strict or strong one that of real time.
+/// An isolation level. `docs/anomalies.md` defines each of them.
+///
+/// A level with `strong-session` in its name also requires session order; a strict or strong
+/// level also requires real-time order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Level {
     /// Adya's PL-1.
     ReadUncommitted,
     /// Adya's PL-2.
     ReadCommitted,
+    /// No lost updates on items that a transaction reads and then writes.
     CursorStability,
-    /// Once a transaction has seen one write of another, it misses none of its
-    /// others in the reads that follow.
+    /// Once a transaction has observed one write of another transaction, its later reads miss
+    /// none of the other writes.
     MonotonicAtomicView,
-    /// What AWDIT, Plume and dbcop call read committed.
+    /// The level that AWDIT, Plume and dbcop call read committed.
     StrongSessionMonotonicAtomicView,
-    /// A transaction sees all writes of another or none.
+    /// A transaction observes all writes of another transaction or none.
     ReadAtomic,
-    /// What AWDIT, Plume and dbcop call read atomic.
+    /// The level that AWDIT, Plume and dbcop call read atomic.
     StrongSessionReadAtomic,
+    /// A transaction observes everything that precedes it causally (by reads and sessions).
     Causal,
     /// Adya's PL-2+.
     ConsistentView,
     /// Adya's PL-2.99.
     RepeatableRead,
+    /// Adya's PL-SI without real-time order: reads come from one snapshot, and concurrent
+    /// transactions do not write the same item.
     SnapshotIsolation,
+    /// Snapshot isolation whose snapshots include the earlier transactions of the session.
     StrongSessionSnapshotIsolation,
+    /// Snapshot isolation whose snapshots include every transaction that has ended.
     StrongSnapshotIsolation,
     /// Adya's PL-3.
     Serializable,
+    /// Serializability with a serial order that respects session order.
     StrongSessionSerializable,
+    /// Serializability with a serial order that respects real time.
     StrictSerializable,
 }
 
 use Level::*;
 
 impl Level {
-    /// All of them; none stands before one that implies it.
+    /// All levels; each comes after the levels that it implies.
     pub const ALL: [Level; 16] = [
         ReadUncommitted,
         ReadCommitted,
@@ -59,6 +72,7 @@ impl Level {
         StrictSerializable,
     ];
 
+    /// The stable name of the level, as the command line and reports use it.
     pub fn name(self) -> &'static str {
         match self {
             ReadUncommitted => "read-uncommitted",
@@ -80,7 +94,7 @@ impl Level {
         }
     }
 
-    /// The levels that every history at this one satisfies as well, one step down.
+    /// The strongest levels that this one implies: every history at this level satisfies them too.
     pub fn implies(self) -> &'static [Level] {
         match self {
             ReadUncommitted => &[],
@@ -100,8 +114,8 @@ impl Level {
         }
     }
 
-    /// The level without those of its orders, sessions' and real time's, that are not needed.
-    pub(crate) fn keeping(self, sessions: bool, times: bool) -> Level {
+    /// The level without session order or real-time order where these are not needed.
+    pub(crate) fn with_orders(self, sessions: bool, times: bool) -> Level {
         match (self, sessions, times) {
             (StrictSerializable | StrongSessionSerializable, false, false) => Serializable,
             (StrictSerializable, true, false) => StrongSessionSerializable,
@@ -113,9 +127,9 @@ impl Level {
         }
     }
 
-    /// Whether it says something about the order within sessions.
-    pub fn keeps_sessions(self) -> bool {
-        self.keeps_times()
+    /// Whether the level requires session order.
+    pub fn requires_session_order(self) -> bool {
+        self.requires_real_time()
             || matches!(
                 self,
                 StrongSessionMonotonicAtomicView
@@ -126,8 +140,8 @@ impl Level {
             )
     }
 
-    /// Whether it says something about real time.
-    pub fn keeps_times(self) -> bool {
+    /// Whether the level requires real-time order.
+    pub fn requires_real_time(self) -> bool {
         matches!(self, StrongSnapshotIsolation | StrictSerializable)
     }
 }
@@ -138,12 +152,12 @@ impl fmt::Display for Level {
     }
 }
 
-/// A name that is none of a level.
+/// The error for a name that is not the name of a level.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{0}` is not a level; the levels are {names}", names = Level::ALL.map(Level::name).join(", "))]
 pub struct UnknownLevel(pub String);
 
-/// Short names that people type.
+/// Abbreviations that are accepted as names.
 const SHORT: [(&str, Level); 13] = [
     ("ru", ReadUncommitted),
     ("pl-1", ReadUncommitted),

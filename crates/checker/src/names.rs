@@ -1,5 +1,5 @@
-//! Dense numbers for names, and back. Most histories name their items by small
-//! numbers, for which a table is a lot faster than hashing.
+//! Interning of names: dense ids for names, and back. Most histories name their items by
+//! small numbers, for which a table is a lot faster than hashing.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(crate) struct Names {
 pub(crate) enum Name {
     Number(u64),
     Text(String),
-    /// Counted, nothing more: it is called by its own number.
+    /// No name: its id is shown instead.
     None,
 }
 
@@ -35,15 +35,15 @@ impl Names {
 
     pub(crate) fn number(&mut self, number: u64) -> u32 {
         if number < SMALL {
-            let place = number as usize;
-            if place >= self.by_number.len() {
-                self.by_number.resize((place + 1).next_power_of_two(), 0);
+            let position = number as usize;
+            if position >= self.by_number.len() {
+                self.by_number.resize((position + 1).next_power_of_two(), 0);
             }
-            // One more than the id, so that 0 means that it is new.
-            if self.by_number[place] == 0 {
-                self.by_number[place] = self.push(Name::Number(number)) + 1;
+            // The table holds id + 1, so that 0 means "new".
+            if self.by_number[position] == 0 {
+                self.by_number[position] = self.push(Name::Number(number)) + 1;
             }
-            return self.by_number[place] - 1;
+            return self.by_number[position] - 1;
         }
         if let Some(id) = self.by_large_number.get(&number) {
             return *id;
@@ -62,12 +62,12 @@ impl Names {
         id
     }
 
-    /// One more that is called by its number.
+    /// A new id without a name.
     pub(crate) fn anonymous(&mut self) -> u32 {
         self.push(Name::None)
     }
 
-    /// The name for people; a number gets the prefix, so that it reads as a name.
+    /// The name for messages; a number gets the prefix, so that it reads as a name.
     pub(crate) fn name(&self, id: u32, prefix: &str) -> String {
         match self.names.get(id as usize) {
             Some(Name::Text(text)) => text.clone(),
@@ -80,8 +80,8 @@ impl Names {
         self.names.get(id as usize)
     }
 
-    /// The text that a number stands for, where it stands for one.
-    pub(crate) fn known(&self, word: u64) -> Option<&str> {
+    /// The text that a value stands for, if it stands for one.
+    pub(crate) fn text_of_value(&self, word: u64) -> Option<&str> {
         let id = word.checked_sub(FIRST_TEXT_VALUE)?;
         match self.names.get(usize::try_from(id).ok()?) {
             Some(Name::Text(text)) => Some(text),
@@ -90,6 +90,6 @@ impl Names {
     }
 }
 
-/// Values that are texts have numbers from here on: no number that a client
-/// counts up reaches it.
+/// Values for texts are numbered from here on. No client that counts its values up reaches
+/// this number.
 pub(crate) const FIRST_TEXT_VALUE: u64 = 1 << 62;

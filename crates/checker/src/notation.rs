@@ -1,26 +1,40 @@
-//! The notation of tests and documents: a transaction a line, or several with
-//! `|` between them.
+//! The compact notation of tests and documents: one transaction per line, or several separated
+//! by `|`.
 //!
 //! ```text
 //! T1: w(x,1) r(y,nil)              committed, in a session of its own
 //! s1/T2: a(l,3) r(l,[1 2])         in session s1, after its earlier ones
 //! T3 aborted: w(x,2)               or `unknown`
 //! T4 @10-20: r(x,1)                began at 10, ended at 20
-//! T5: u(x,1) p(P: x=1 y=2)         a locking read; a predicate read and what it found
-//! x: 1 < 2                         the order of the versions of x
+//! T5: u(x,1) p(P: x=1 y=2)         a locking read; a predicate read and its matches
+//! x: 1 < 2                         the version order of x
 //! P: x=1 y=2 y=3                   the versions that satisfy P
 //! ```
 
 use crate::builder::Builder;
-use crate::history::{History, Op, OpKind, Seen, Status, Value, Version};
+use crate::history::{History, ListRead, Op, OpKind, Status, Value, Version};
 use std::fmt;
 use std::str::FromStr;
 
-/// A line that is no notation, and what is wrong with it.
+/// The error for a line that is not in the notation.
+///
+/// The notation has one transaction per line, or several separated by `|`:
+///
+/// ```text
+/// T1: w(x,1) r(y,nil)              committed, in a session of its own
+/// s1/T2: a(l,3) r(l,[1 2])         in session s1, after its earlier transactions
+/// T3 aborted: w(x,2)               or `unknown`
+/// T4 @10-20: r(x,1)                began at 10, ended at 20
+/// T5: u(x,1) p(P: x=1 y=2)         a locking read; a predicate read and its matches
+/// x: 1 < 2                         the version order of x
+/// P: x=1 y=2 y=3                   the versions that satisfy P
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("`{line}`: {problem}")]
 pub struct NotationError {
+    /// The line.
     pub line: String,
+    /// What is wrong with it.
     pub problem: String,
 }
 
@@ -37,7 +51,7 @@ impl FromStr for History {
     }
 }
 
-/// The same notation, a transaction a line.
+/// Writes the same notation, one transaction per line.
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for txn in self.transactions() {
@@ -57,7 +71,7 @@ impl fmt::Display for History {
                 if op.kind == OpKind::Append {
                     own.push((op.item, op.value));
                 }
-                write!(f, " {}", self.written_out(*op, &own))?;
+                write!(f, " {}", self.format_op(*op, &own))?;
             }
             writeln!(f)?;
         }
@@ -76,7 +90,7 @@ impl fmt::Display for History {
 }
 
 impl History {
-    fn written_out(&self, op: Op, own: &[(u32, u64)]) -> String {
+    fn format_op(&self, op: Op, own: &[(u32, u64)]) -> String {
         let item = || self.items.name(op.item, "");
         let value = || self.value_name(Value(op.value));
         match op.kind {
@@ -86,7 +100,7 @@ impl History {
             OpKind::LockingRead => format!("u({},{})", item(), value()),
             OpKind::ReadList => {
                 let mut list = self.list(op).unwrap_or_default().to_vec();
-                if !matches!(Seen::unpack(op.value), Seen::WithoutOwn(_)) {
+                if !matches!(ListRead::unpack(op.value), ListRead::MissingOwn(_)) {
                     list.extend(own.iter().filter(|(of, _)| *of == op.item).map(|(_, v)| *v));
                 }
                 let list: Vec<String> = list.iter().map(|v| self.value_name(Value(*v))).collect();
@@ -135,7 +149,7 @@ fn read_transaction(builder: &mut Builder, head: &str, body: &str) -> Result<(),
         None => (builder.new_session(), name),
     };
     builder.begin(session);
-    builder.call(name);
+    builder.name_transaction(name);
     let mut status = Status::Committed;
     for word in words {
         match word {
@@ -147,7 +161,7 @@ fn read_transaction(builder: &mut Builder, head: &str, body: &str) -> Result<(),
                 let (begin, end) = times.ok_or_else(|| {
                     format!("`{word}` is none of aborted, unknown, committed, @BEGIN-END")
                 })?;
-                let time = |text: &str| text.parse().map_err(|_| format!("`{text}` is no time"));
+                let time = |text: &str| text.parse().map_err(|_| format!("`{text}` is not a time"));
                 builder.times(time(begin)?, time(end)?);
             }
         }
@@ -194,7 +208,7 @@ fn read_versions(builder: &mut Builder, text: &str) -> Result<Vec<Version>, Stri
     text.split_whitespace()
         .map(|version| {
             let (item, value) =
-                version.split_once('=').ok_or_else(|| format!("`{version}` is no version"))?;
+                version.split_once('=').ok_or_else(|| format!("`{version}` is not a version"))?;
             Ok((builder.item(item), read_value(value)?))
         })
         .collect()

@@ -1,18 +1,21 @@
-//! What is concluded from a history.
+//! The result of a check: one verdict per level, and the anomalies found.
 
 use crate::anomaly::Anomaly;
 use crate::level::Level;
 use std::fmt;
 
+/// The verdict about one level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
+    /// The history satisfies the level.
     Holds,
+    /// The history violates the level; the report has a witness if anomalies were requested.
     Violated,
-    /// The search ended before an answer, or the history leaves it open.
+    /// The search ran out of budget, or the history does not determine the answer.
     Unknown,
-    /// The history says nothing about it: it has no times.
+    /// The level requires real-time order, and the history has no times.
     NotApplicable,
-    /// Nobody wanted to know, and nothing that was decided tells.
+    /// The level was not requested, and its verdict does not follow from those that were.
     NotAsked,
 }
 
@@ -28,46 +31,49 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What stayed open when a search was given up.
+/// A search that ran out of budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Open {
+pub struct InconclusiveSearch {
+    /// The level that was searched.
     pub level: Level,
-    /// Pairs of versions whose order was not found.
+    /// The number of pairs of versions that were still unordered.
     pub pairs: usize,
-    /// Transactions among which they are.
+    /// The number of transactions that wrote them.
     pub transactions: usize,
 }
 
-/// A verdict for every level, and the anomalies that were found.
+/// One verdict per level, and the anomalies found.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Report {
     pub(crate) verdicts: [Verdict; Level::ALL.len()],
-    /// How many transactions the history has, and how many of them count as committed.
+    /// The number of transactions in the history.
     pub transactions: usize,
+    /// The number of transactions that count as committed.
     pub committed: usize,
-    /// The worst first.
+    /// The anomalies, worst first.
     pub anomalies: Vec<Anomaly>,
-    pub open: Vec<Open>,
-    /// Reads of values that several had written, so that they gave no edge: what holds
-    /// without them is only unknown.
+    /// The searches that ran out of budget.
+    pub inconclusive: Vec<InconclusiveSearch>,
+    /// The number of reads of values with several writers. They give no edges, so that a level
+    /// that holds without them is only unknown.
     pub ambiguous_reads: usize,
-    /// Predicate reads that could not be placed among the versions of some item,
-    /// so that they gave no edge.
+    /// The number of predicate reads that observed an undetermined version of some item. They give
+    /// no edges for it.
     pub unplaced_predicate_reads: usize,
 }
 
 impl Report {
+    /// The verdict about a level.
     pub fn verdict(&self, level: Level) -> Verdict {
         self.verdicts[level as usize]
     }
 
-    /// The strongest level that holds: of those that no other that holds implies,
-    /// the last in the order of [`Level::ALL`].
+    /// The strongest level that holds: the last one in the order of [`Level::ALL`].
     pub fn strongest(&self) -> Option<Level> {
         Level::ALL.into_iter().rev().find(|level| self.verdict(*level) == Verdict::Holds)
     }
 
-    /// The weakest level that is violated.
+    /// The weakest level that is violated: the first one in the order of [`Level::ALL`].
     pub fn weakest_violated(&self) -> Option<Level> {
         Level::ALL.into_iter().find(|level| self.verdict(*level) == Verdict::Violated)
     }

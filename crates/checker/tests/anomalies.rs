@@ -1,4 +1,4 @@
-//! Every example of `docs/anomalies.md` shows what the page says of it.
+//! Every example in `docs/anomalies.md` shows what the page says about it.
 
 use isolde_checker::{Class, History, Level, Verdict, check};
 use std::collections::BTreeSet;
@@ -71,8 +71,7 @@ fn every_example_is_explained_by_sentences_about_its_transactions() {
 }
 
 #[test]
-fn without_its_last_read_or_write_an_example_is_clean() {
-    // Serial histories of the same shapes: nothing is found in them.
+fn serial_histories_satisfy_every_level() {
     for clean in [
         "T1: a(l,1) | T2: r(l,[1]) a(l,2) | T3: r(l,[1 2])",
         "T1: w(x,1) w(x,2) | T2: r(x,2)",
@@ -98,14 +97,14 @@ fn without_its_last_read_or_write_an_example_is_clean() {
 }
 
 #[test]
-fn a_predicate_write_that_changes_nothing_makes_no_phantom() {
-    // b's new version does not satisfy P, as its first did not.
+fn a_write_that_does_not_change_the_matches_is_no_phantom() {
+    // b's new version does not satisfy P, nor did its initial one.
     let history: History = "T1: p(P:) w(a,1) | T2: p(P:) w(b,2) | P: a=1".parse().unwrap();
     assert_eq!(check(&history).verdict(Level::Serializable), Verdict::Holds);
 }
 
 #[test]
-fn a_list_read_with_what_was_rolled_back_is_no_other_order() {
+fn a_list_with_aborted_elements_is_a_g1a_and_no_incompatible_order() {
     let history: History = "T1: a(l,1) | T2 aborted: a(l,2) | T3: r(l,[1 2]) | T4: a(l,3) | \
          T5: r(l,[1 3]) | T6: r(l,[1])"
         .parse()

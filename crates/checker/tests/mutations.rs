@@ -1,8 +1,9 @@
-//! Large histories that are serial by construction, and the same with a read or a write
-//! changed: there is a verdict in both directions, and what a witness says is true.
+//! Large histories that are serial by construction, and the same with a read or a write changed:
+//! both get a verdict, and every edge of a witness exists.
 
 use isolde_checker::{
-    Builder, Edge, History, Item, Kind, Level, Options, Status, Value, Verdict, Witness, check_with,
+    Builder, Edge, EdgeKind, History, Item, Level, Options, Status, Value, Verdict, Witness,
+    check_with,
 };
 
 /// SplitMix64: the same histories on every machine.
@@ -21,7 +22,7 @@ impl Random {
 #[derive(Clone)]
 enum Step {
     Write(usize, u64),
-    /// What was seen: a whole list, or a register as a list of at most one.
+    /// What was observed: a whole list, or a register as a list of at most one value.
     Read(usize, Vec<u64>),
 }
 
@@ -30,7 +31,7 @@ type Plan = Vec<(usize, Vec<Step>)>;
 const ITEMS: usize = 60;
 const SESSIONS: usize = 12;
 
-/// Transactions one after the other, each in some session.
+/// Transactions run one at a time, each in some session.
 fn serial(random: &mut Random, transactions: usize, lists: bool) -> Plan {
     let mut state: Vec<Vec<u64>> = vec![Vec::new(); ITEMS];
     let mut value = 0;
@@ -56,7 +57,7 @@ fn serial(random: &mut Random, transactions: usize, lists: bool) -> Plan {
     plan
 }
 
-/// The history, session after session: the order in which it is told says nothing.
+/// The history session by session, so that its order carries no information.
 fn history(plan: &Plan, lists: bool) -> History {
     let mut builder = Builder::new();
     let items: Vec<Item> = (0..ITEMS as u64).map(|item| builder.numbered_item(item)).collect();
@@ -87,17 +88,17 @@ fn history(plan: &Plan, lists: bool) -> History {
 }
 
 fn mutate(random: &mut Random, plan: &mut Plan) {
-    let places = |wanted: fn(&Step) -> bool| -> Vec<(usize, usize)> {
+    let positions = |wanted: fn(&Step) -> bool| -> Vec<(usize, usize)> {
         let of = |(at, (_, steps)): (usize, &(usize, Vec<Step>))| {
-            let places = steps.iter().enumerate().filter(|(_, step)| wanted(step));
-            places.map(move |(place, _)| (at, place)).collect::<Vec<_>>()
+            let positions = steps.iter().enumerate().filter(|(_, step)| wanted(step));
+            positions.map(move |(position, _)| (at, position)).collect::<Vec<_>>()
         };
         plan.iter().enumerate().flat_map(of).collect()
     };
-    let reads = places(|step| matches!(step, Step::Read(..)));
-    let writes = places(|step| matches!(step, Step::Write(..)));
+    let reads = positions(|step| matches!(step, Step::Read(..)));
+    let writes = positions(|step| matches!(step, Step::Write(..)));
     match random.below(3) {
-        // Two reads of an item see what the other saw.
+        // Two reads of an item swap their results.
         0 => {
             let (a, b) = (reads[random.below(reads.len())], reads[random.below(reads.len())]);
             let Step::Read(item, seen) = plan[a.0].1[a.1].clone() else { return };
@@ -107,38 +108,38 @@ fn mutate(random: &mut Random, plan: &mut Plan) {
                 plan[b.0].1[b.1] = Step::Read(item, seen);
             }
         }
-        // A write is forgotten.
+        // A write is dropped.
         1 => {
-            let (at, place) = writes[random.below(writes.len())];
-            plan[at].1.remove(place);
+            let (at, position) = writes[random.below(writes.len())];
+            plan[at].1.remove(position);
         }
         // A read is stale.
         _ => {
-            let (at, place) = reads[random.below(reads.len())];
-            let Step::Read(item, mut seen) = plan[at].1[place].clone() else { return };
+            let (at, position) = reads[random.below(reads.len())];
+            let Step::Read(item, mut seen) = plan[at].1[position].clone() else { return };
             seen.pop();
-            plan[at].1[place] = Step::Read(item, seen);
+            plan[at].1[position] = Step::Read(item, seen);
         }
     }
 }
 
-/// What an edge says, looked up in the history.
+/// Whether the history contains the operations that an edge claims.
 fn is_true(history: &History, edge: &Edge) -> bool {
     let touches = |txn, writes: bool| {
         history.ops(txn).iter().any(|op| op.item() == edge.item && op.writes() == writes)
     };
     let (from, to) = (edge.from, edge.to);
     match edge.kind {
-        Kind::Session => history.session_of(from) == history.session_of(to) && from < to,
-        Kind::Wr => touches(from, true) && touches(to, false),
-        Kind::Ww => touches(from, true) && touches(to, true),
-        Kind::Rw => touches(from, false) && touches(to, true),
-        Kind::Time | Kind::PredicateWr | Kind::PredicateRw => false,
+        EdgeKind::Session => history.session_of(from) == history.session_of(to) && from < to,
+        EdgeKind::Wr => touches(from, true) && touches(to, false),
+        EdgeKind::Ww => touches(from, true) && touches(to, true),
+        EdgeKind::Rw => touches(from, false) && touches(to, true),
+        EdgeKind::RealTime | EdgeKind::PredicateWr | EdgeKind::PredicateRw => false,
     }
 }
 
 #[test]
-fn a_serial_history_holds_and_a_changed_one_has_a_verdict_that_is_shown() {
+fn serial_histories_hold_and_mutated_ones_get_a_verdict_with_a_witness() {
     let mut random = Random(99);
     let levels = [Level::Causal, Level::SnapshotIsolation, Level::StrongSessionSerializable];
     let options = Options { levels: levels.to_vec(), anomalies: true };
@@ -162,7 +163,7 @@ fn a_serial_history_holds_and_a_changed_one_has_a_verdict_that_is_shown() {
                 Verdict::Holds => held += 1,
                 Verdict::Violated => {
                     violated += 1;
-                    assert!(!report.anomalies.is_empty(), "{round}: a no without a witness");
+                    assert!(!report.anomalies.is_empty(), "{round}: a violation without a witness");
                 }
                 verdict => panic!("{round}: {verdict}"),
             }

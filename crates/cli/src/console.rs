@@ -1,5 +1,5 @@
-//! What people see: colours where they help, progress on long work, nothing
-//! but results on stdout, and no control character that somebody else wrote.
+//! Output for people: results on stdout, progress and notes on stderr, colours
+//! on terminals, and no control character from foreign text.
 
 use crate::table;
 use crate::visible::{push_visible, visible};
@@ -8,16 +8,18 @@ use isolde_engines::connect::url::without_passwords;
 use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 use std::sync::OnceLock;
 
-/// Marks of a painted text are codes that Unicode keeps for a program's own
-/// use: rows of a database have none, and if they do, they are but coloured.
+/// Painted text carries noncharacters, which Unicode reserves for the internal
+/// use of a program, until it is printed. Only these become ANSI codes; every
+/// escape character in the text is foreign and made visible. A row of a
+/// database that contains a noncharacter changes a colour, nothing else.
 const END_OF_PAINT: char = '\u{fdd5}';
 
 pub struct Console {
     quiet: bool,
     colour: bool,
     progress: bool,
-    /// Why a result did not reach stdout.
-    lost: OnceLock<std::io::Error>,
+    /// Why a result could not be written to stdout.
+    write_error: OnceLock<std::io::Error>,
 }
 
 #[derive(Clone, Copy)]
@@ -31,16 +33,17 @@ pub enum Style {
 
 impl Console {
     pub fn new(quiet: bool) -> Console {
-        // Knows NO_COLOR, CLICOLOR and terminals that have no colours.
+        // Respects NO_COLOR, CLICOLOR and terminals without colours.
         let colours = AutoStream::choice(&stdout());
         Console {
             quiet,
             colour: colours != ColorChoice::Never,
             progress: stderr().is_terminal() && !quiet,
-            lost: OnceLock::new(),
+            write_error: OnceLock::new(),
         }
     }
 
+    /// Marks a text to be printed in a style.
     pub fn paint(&self, style: Style, text: &str) -> String {
         if !self.colour {
             return text.into();
@@ -55,10 +58,10 @@ impl Console {
         format!("{mark}{text}{END_OF_PAINT}")
     }
 
-    /// A text as it goes to the terminal: our own marks become colours, and
-    /// what else could steer a terminal becomes visible.
-    pub fn shown(&self, text: &str) -> String {
-        let mut shown = String::with_capacity(text.len());
+    /// The text for the terminal: painted parts become coloured, and all other
+    /// control characters become visible.
+    pub fn rendered(&self, text: &str) -> String {
+        let mut rendered = String::with_capacity(text.len());
         for c in text.chars() {
             let code = match c {
                 '\u{fdd0}' => "32",
@@ -68,32 +71,33 @@ impl Console {
                 '\u{fdd4}' => "1",
                 END_OF_PAINT => "0",
                 c => {
-                    push_visible(&mut shown, c);
+                    push_visible(&mut rendered, c);
                     continue;
                 }
             };
             if self.colour {
-                shown.push_str(&format!("\x1b[{code}m"));
+                rendered.push_str(&format!("\x1b[{code}m"));
             }
         }
-        shown
+        rendered
     }
 
-    /// How wide the screen is; none when stdout is no screen.
+    /// The width of the terminal; none if stdout is not a terminal.
     pub fn width(&self) -> Option<usize> {
         let (width, _) = terminal_size::terminal_size_of(stdout())?;
         Some(usize::from(width.0))
     }
 
-    /// A result.
+    /// Prints a result.
     pub fn print(&self, text: &str) {
-        self.write(&self.shown(text));
+        self.write(&self.rendered(text));
         if !text.ends_with('\n') {
             self.write("\n");
         }
     }
 
-    /// A piece of a result whose every byte counts, unless a terminal gets it.
+    /// Prints a result byte for byte; on a terminal control characters become
+    /// visible.
     pub fn print_exactly(&self, text: &str) {
         match stdout().is_terminal() {
             true => self.write(&visible(text)),
@@ -104,33 +108,33 @@ impl Console {
     fn write(&self, text: &str) {
         let mut out = stdout().lock();
         let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-        // A reader that went away (`| head`) has what it wanted.
+        // A closed pipe (`| head`) is no error: the reader has what it wanted.
         if let Err(error) = written
             && error.kind() != ErrorKind::BrokenPipe
         {
-            let _ = self.lost.set(error);
+            let _ = self.write_error.set(error);
         }
     }
 
-    /// Why not all results reached stdout; none if they did.
-    pub fn lost(&self) -> Option<&std::io::Error> {
-        self.lost.get()
+    /// Why not all results were written to stdout; none if they were.
+    pub fn write_error(&self) -> Option<&std::io::Error> {
+        self.write_error.get()
     }
 
-    /// Commentary that `--quiet` drops.
-    pub fn say(&self, text: &str) {
+    /// Prints a comment on the results, unless `--quiet`.
+    pub fn comment(&self, text: &str) {
         if !self.quiet {
             self.print(text);
         }
     }
 
-    /// Whether a line that is replaced has a terminal to stand on.
+    /// Whether there is a terminal for a progress line.
     pub fn shows_progress(&self) -> bool {
         self.progress
     }
 
-    /// One line on the terminal that the next one replaces. It must not reach
-    /// the last column: what wraps is not replaced.
+    /// Shows a line on the terminal that the next one replaces. It is cut before
+    /// the last column: a line that wraps cannot be replaced.
     pub fn progress(&self, text: &str) {
         if self.progress {
             let text = visible(text);
@@ -140,8 +144,8 @@ impl Console {
         }
     }
 
-    /// The same of several facts, the most important first: as many as fit.
-    pub fn progress_of(&self, facts: &[String]) {
+    /// Shows as many of the facts as fit into a progress line, in their order.
+    pub fn progress_facts(&self, facts: &[String]) {
         let width = progress_width();
         let mut line = String::new();
         for fact in facts {
@@ -161,23 +165,24 @@ impl Console {
         }
     }
 
-    /// Progress of long work where each line is worth keeping.
+    /// Prints a note to stderr, unless `--quiet`.
     pub fn note(&self, text: &str) {
         if !self.quiet {
-            let _ = writeln!(stderr(), "{}", self.shown(text));
+            let _ = writeln!(stderr(), "{}", self.rendered(text));
         }
     }
 
-    /// An error may quote what was typed, and that may be a URL.
+    /// Prints an error. It may quote a URL from the command line, so passwords
+    /// are removed.
     pub fn error(&self, text: &str) {
         self.end_progress();
         let _ = writeln!(stderr(), "isolde: {}", visible(&without_passwords(text)));
     }
 }
 
-/// The columns that a line of progress may take.
+/// The width of a progress line.
 fn progress_width() -> usize {
-    const USUAL: usize = 80;
+    const DEFAULT: usize = 80;
     let screen = terminal_size::terminal_size_of(stderr()).map(|(width, _)| usize::from(width.0));
-    screen.filter(|w| *w > 0).unwrap_or(USUAL) - 1
+    screen.filter(|w| *w > 0).unwrap_or(DEFAULT) - 1
 }

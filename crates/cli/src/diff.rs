@@ -5,13 +5,14 @@ use std::time::Duration;
 
 /// Lines kept around a change.
 const CONTEXT: usize = 2;
-/// After this long a difference need not be the smallest one.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// After this time a difference need not be minimal.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// `-` expected and missing, `+` there and not expected; at most `limit` lines.
+/// The changed lines with their context: `-` marks a missing line, `+` an
+/// unexpected one. At most `limit` lines.
 pub fn short_diff(expected: &str, actual: &str, limit: usize) -> Vec<String> {
     let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), actual.lines().collect());
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_slices(&old, &new);
+    let diff = TextDiff::configure().timeout(TIMEOUT).diff_slices(&old, &new);
     let mut shown: Vec<String> = Vec::new();
     for (place, group) in diff.grouped_ops(CONTEXT).iter().enumerate() {
         if place > 0 {
@@ -26,15 +27,16 @@ pub fn short_diff(expected: &str, actual: &str, limit: usize) -> Vec<String> {
         shown.push("…".into());
     }
     if shown.is_empty() && expected != actual {
-        shown.push("(the texts differ in their line ends only)".into());
+        shown.push("(only the line endings differ)".into());
     }
     shown
 }
 
-/// How many lines differ: to find the nearest of several expected texts.
+/// The number of lines that differ, for choosing the nearest of several
+/// expected texts.
 pub fn distance(expected: &str, actual: &str) -> usize {
     let (old, new): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), actual.lines().collect());
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_slices(&old, &new);
+    let diff = TextDiff::configure().timeout(TIMEOUT).diff_slices(&old, &new);
     diff.iter_all_changes().filter(|change| change.tag() != ChangeTag::Equal).count()
 }
 
@@ -43,17 +45,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_changed_and_its_neighbours_are_shown() {
+    fn short_diff_shows_changes_with_their_context() {
         let old = "a\nb\nc\nd\ne\nf\n";
         assert_eq!(short_diff(old, "a\nb\nc\nX\ne\nf\n", 20), [" b", " c", "-d", "+X", " e", " f"]);
         assert!(short_diff(old, old, 20).is_empty());
         assert_eq!(distance(old, "a\nb\nc\nd\ne\n"), 1);
         assert_eq!(short_diff(old, "a\nb\nc\nd\n", 3), [" c", " d", "-e", "…"]);
-        assert_eq!(short_diff("a\r\n", "a\n", 3), ["(the texts differ in their line ends only)"]);
+        assert_eq!(short_diff("a\r\n", "a\n", 3), ["(only the line endings differ)"]);
     }
 
     #[test]
-    fn changes_far_apart_are_told_apart() {
+    fn short_diff_separates_distant_changes() {
         let lines: Vec<String> = (0..20).map(|i| i.to_string()).collect();
         let old = lines.join("\n");
         let new = old.replace("\n3\n", "\nX\n").replace("\n15\n", "\n");

@@ -1,4 +1,4 @@
-//! The documented exit codes.
+//! The documented exit codes, and the failures that lead to them.
 
 use isolde_engines::engine::EngineError;
 use isolde_engines::runner::RunError;
@@ -7,42 +7,42 @@ use std::path::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExitCode {
-    Fine = 0,
+    Success = 0,
     /// A violation, or an expectation that was not met.
     Violation = 1,
-    /// The command line makes no sense (clap uses the same number).
+    /// An invalid command line (clap uses the same number).
     Usage = 2,
     Undecided = 3,
     /// A target could not be reached or did not start.
     Unreachable = 4,
     BadInput = 5,
-    /// What was to be written could not be: a full disk, a folder that is
-    /// somebody else's.
+    /// The output could not be written: the disk is full, or the folder is not
+    /// the output of a hunt.
     Output = 6,
     Internal = 70,
-    /// Ended by Ctrl-C, as shells count it.
+    /// Ended by Ctrl-C, numbered as shells do.
     Interrupted = 130,
 }
 
 pub const TABLE: &str = "\
 Exit codes:
-  0    fine
-  1    a violation, or an expectation that was not met
-  2    the command line makes no sense
-  3    undecided
-  4    a target is unreachable or failed to start
-  5    a bad input file
-  6    the output cannot be written: a full disk, a folder that is not a hunt's
-  70   an internal error: a defect of Isolde
-  130  ended by Ctrl-C";
+  0    no violation found
+  1    violation found, or an expectation not met
+  2    invalid command line
+  3    undecided: a violation is neither proven nor ruled out
+  4    target unreachable, or its server did not start
+  5    invalid input file
+  6    output cannot be written (disk full, or the folder is not a hunt's)
+  70   internal error: a defect in Isolde
+  130  interrupted by Ctrl-C";
 
 impl ExitCode {
-    /// Of two outcomes the one that a script should hear about. Trouble with
-    /// a target hides what it would have found, so it comes before findings;
-    /// trouble with the output does not undo what was found.
+    /// The more important of two outcomes, which becomes the exit code. A target
+    /// that fails hides findings, so it comes before findings; output that
+    /// cannot be written does not undo what was found, so it comes after them.
     pub fn worse(self, other: ExitCode) -> ExitCode {
         let rank = |code: ExitCode| match code {
-            ExitCode::Fine => 0,
+            ExitCode::Success => 0,
             ExitCode::Undecided => 1,
             ExitCode::Output => 2,
             ExitCode::Violation => 3,
@@ -57,7 +57,7 @@ impl ExitCode {
 
     fn of_run(error: &RunError) -> ExitCode {
         match error {
-            RunError::Engine(_) | RunError::NotBack(_) => ExitCode::Unreachable,
+            RunError::Engine(_) | RunError::NotRestored(_) => ExitCode::Unreachable,
             RunError::Setup { .. } => ExitCode::BadInput,
             RunError::NoSuchLevel { .. } | RunError::Level { .. } => ExitCode::Usage,
             RunError::Interrupted => ExitCode::Interrupted,
@@ -71,7 +71,7 @@ impl From<ExitCode> for std::process::ExitCode {
     }
 }
 
-/// What ends a command, with the code that goes with it.
+/// Why a command failed: the message for the user, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     pub code: ExitCode,
@@ -94,12 +94,19 @@ impl From<EngineError> for Failure {
     }
 }
 
+impl From<serde_json::Error> for Failure {
+    /// A value of ours that cannot be written as JSON.
+    fn from(error: serde_json::Error) -> Failure {
+        Failure::new(ExitCode::Internal, error.to_string())
+    }
+}
+
 impl From<HuntError> for Failure {
     fn from(error: HuntError) -> Failure {
         use HuntError::*;
         let code = match &error {
             Run(error) => ExitCode::of_run(error),
-            Broke(_) => ExitCode::Unreachable,
+            ServerFailure(_) => ExitCode::Unreachable,
             Io { .. }
             | NoHunt(_)
             | OutputIsLink(_)
@@ -113,7 +120,6 @@ impl From<HuntError> for Failure {
             | AllNamesTaken(_)
             | NotMoved { .. }
             | OutputIsPart { .. } => ExitCode::Output,
-            NotAShard(_) => ExitCode::Usage,
             Fixture { .. }
             | Unusable { .. }
             | NothingToMerge
@@ -148,7 +154,7 @@ mod tests {
     use std::path::PathBuf;
 
     #[test]
-    fn what_ends_a_hunt_has_the_code_that_the_table_gives_it() {
+    fn each_error_of_a_hunt_has_its_exit_code() {
         let code = |error: HuntError| Failure::from(error).code;
         let path = || PathBuf::from("out");
         assert_eq!(code(HuntError::NotEmpty(path())), ExitCode::Output);
@@ -159,5 +165,8 @@ mod tests {
         assert_eq!(code(RunError::Interrupted.into()), ExitCode::Interrupted);
         let gone = EngineError::Lost("the server is gone".into());
         assert_eq!(code(RunError::Engine(gone).into()), ExitCode::Unreachable);
+        let unwritable = std::collections::BTreeMap::from([((1, 2), 3)]);
+        let error = serde_json::to_string(&unwritable).unwrap_err();
+        assert_eq!(Failure::from(error).code, ExitCode::Internal);
     }
 }

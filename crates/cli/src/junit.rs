@@ -1,4 +1,4 @@
-//! `--junit FILE`: tried before the work, written after it.
+//! The file of `--junit`: created before the work, completed after it.
 
 use crate::exit_code::Failure;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
@@ -13,21 +13,21 @@ pub struct JunitFile {
 }
 
 impl JunitFile {
-    /// Says in the file that the work has not ended, which is also what a
-    /// build server reads if it never does. A file that cannot be written is
-    /// told now, not after an hour.
+    /// Writes a report that says the work has not finished; a build server reads
+    /// it if the work never does. A file that cannot be written fails now, not
+    /// after an hour.
     pub fn begin(path: &Path, work: &str) -> Result<JunitFile, Failure> {
         let file = JunitFile { path: path.into() };
         match fs::metadata(path) {
-            // Whoever reads from a pipe or a device is told the end only, and
-            // opening a pipe would wait for him.
+            // A pipe or a device gets the final report only; opening a pipe
+            // would block until it has a reader.
             Ok(meta) if meta.file_type().is_fifo() => {}
             Ok(meta) if !meta.is_file() => {
                 OpenOptions::new().write(true).open(path).map_err(|e| file.failed(&e))?;
             }
             _ => {
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-                status.set_message("isolde did not come to its end: it was killed, or still runs");
+                status.set_message("isolde has not finished: it was killed, or is still running");
                 let mut suite = TestSuite::new(work);
                 suite.add_test_case(TestCase::new(work, status));
                 let mut report = Report::new("isolde");
@@ -48,7 +48,7 @@ impl JunitFile {
     }
 }
 
-/// Seconds that were measured as a number.
+/// The duration of a measured number of seconds.
 pub fn time(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

@@ -1,23 +1,23 @@
-//! Where bugs show, from what is recorded: one phrase for a list, and the
-//! table of bugs, versions and levels in `docs/known-bugs.md`.
+//! Where the bugs of the library occur, from the recordings: one phrase for
+//! `isolde list`, and the page `docs/known-bugs.md`.
 
-use crate::library::{Entry, Seen, Showing};
-use isolde_core::Level;
+use crate::library::{BugStatus, Entry, Occurrence};
+use isolde_model::Level;
 use std::fmt::Write;
 
-/// What one target showed, over its levels.
+/// The occurrences of one bug on one target, over its levels.
 struct OnTarget {
     engine: String,
     version: String,
-    shows: Vec<(Level, Showing)>,
+    occurs: Vec<(Level, BugStatus)>,
     recorded: usize,
     refused: usize,
-    judged: bool,
+    defined: bool,
 }
 
-fn by_target(seen: &[Seen]) -> Vec<OnTarget> {
+fn by_target(occurrences: &[Occurrence]) -> Vec<OnTarget> {
     let mut targets: Vec<OnTarget> = Vec::new();
-    for one in seen {
+    for one in occurrences {
         let same = |t: &&mut OnTarget| t.engine == one.engine && t.version == one.version;
         let target = match targets.iter_mut().find(same) {
             Some(target) => target,
@@ -25,26 +25,26 @@ fn by_target(seen: &[Seen]) -> Vec<OnTarget> {
                 targets.push(OnTarget {
                     engine: one.engine.clone(),
                     version: one.version.clone(),
-                    shows: Vec::new(),
+                    occurs: Vec::new(),
                     recorded: 0,
                     refused: 0,
-                    judged: false,
+                    defined: false,
                 });
                 targets.last_mut().expect("just pushed")
             }
         };
         target.recorded += 1;
-        target.refused += usize::from(one.showing == Showing::Refused);
-        target.judged |= one.showing != Showing::Unjudged;
-        if one.showing.shows() {
-            target.shows.push((one.level, one.showing));
+        target.refused += usize::from(one.status == BugStatus::Refused);
+        target.defined |= one.status != BugStatus::Undefined;
+        if one.status.occurs() {
+            target.occurs.push((one.level, one.status));
         }
     }
     targets
 }
 
 impl OnTarget {
-    fn plain(&self) -> &str {
+    fn engine_without_mode(&self) -> &str {
         self.engine.split('+').next().unwrap_or(&self.engine)
     }
 
@@ -56,16 +56,17 @@ impl OnTarget {
         }
     }
 
+    /// The levels at which the bug occurs, or why there are none.
     fn cell(&self) -> String {
-        let name = |(level, showing): &(Level, Showing)| match showing {
-            Showing::Sometimes => format!("{} sometimes", level.short()),
+        let name = |(level, status): &(Level, BugStatus)| match status {
+            BugStatus::Sometimes => format!("{} sometimes", level.short()),
             _ => level.short().to_string(),
         };
-        let levels: Vec<String> = self.shows.iter().map(name).collect();
-        let always = self.shows.iter().all(|(_, v)| *v == Showing::Shows);
+        let levels: Vec<String> = self.occurs.iter().map(name).collect();
+        let always = self.occurs.iter().all(|(_, v)| *v == BugStatus::Occurs);
         match levels.len() {
             _ if self.refused == self.recorded => "refused".into(),
-            _ if !self.judged => "recorded".into(),
+            _ if !self.defined => "recorded".into(),
             0 => "not seen".into(),
             1 if self.recorded == 1 => levels[0].clone(),
             n if n == self.recorded && always => "all levels".into(),
@@ -74,13 +75,14 @@ impl OnTarget {
     }
 }
 
-/// `mysql 5.7.19, 8.0.33 RC RR; 9.7.4 RR`, or where it was not seen.
-pub fn where_it_shows(seen: &[Seen]) -> String {
-    let targets = by_target(seen);
+/// Where a bug occurs, such as `mysql 5.7.19, 8.0.33 RC RR; 9.7.4 RR`, or where
+/// it was not seen.
+pub fn where_it_occurs(occurrences: &[Occurrence]) -> String {
+    let targets = by_target(occurrences);
     if targets.is_empty() {
         return "not recorded".into();
     }
-    if !targets.iter().any(|t| t.judged) {
+    if !targets.iter().any(|t| t.defined) {
         return "–".into();
     }
     let grouped = |wanted: &dyn Fn(&OnTarget) -> bool, with_cell: bool| {
@@ -100,7 +102,7 @@ pub fn where_it_shows(seen: &[Seen]) -> String {
             .collect();
         texts.join("; ")
     };
-    match grouped(&|t| !t.shows.is_empty(), true) {
+    match grouped(&|t| !t.occurs.is_empty(), true) {
         text if text.is_empty() => match grouped(&|t| t.refused < t.recorded, false) {
             ran if ran.is_empty() => format!("refused by {}", grouped(&|_| true, false)),
             ran => format!("not seen on {ran}"),
@@ -109,38 +111,39 @@ pub fn where_it_shows(seen: &[Seen]) -> String {
     }
 }
 
-/// `97 bugs and 30 scenarios; 40 of the bugs show here`.
+/// One sentence about how many reports and scenarios there are.
 pub fn count(entries: &[Entry]) -> String {
-    let shows = |e: &&Entry| e.seen().iter().any(|s| s.showing.shows());
+    let occurs = |e: &&Entry| e.occurrences().iter().any(|o| o.status.occurs());
     let (scenarios, bugs): (Vec<&Entry>, Vec<&Entry>) =
         entries.iter().partition(|e| e.kind_name() == "scenario");
     format!(
-        "{} reports and {} scenarios; {} of the reports show on a version recorded here.",
+        "{} reports and {} scenarios; {} of the reports occur on a recorded version.",
         bugs.len(),
         scenarios.len(),
-        bugs.iter().filter(|e| shows(e)).count()
+        bugs.iter().filter(|e| occurs(e)).count()
     )
 }
 
 pub fn markdown(entries: &[Entry]) -> String {
     let mut out = String::from(
-        "# Known bugs: where they show
+        "# Known bugs: where they occur
 
-This page is made from the library in `cases/` by `isolde list --markdown`; do not edit it.
-Every cell was recorded by running the case (`isolde test --record`), with the level set in each
-session before it began. A cell lists the levels at which the bug shows: RU READ UNCOMMITTED, RC
-READ COMMITTED, RR REPEATABLE READ, SI SNAPSHOT, SER SERIALIZABLE; *sometimes* means that the
-engine leaves it open. *Not seen* means that the steps ran and the bug did not show; *refused*,
-that the server does not accept the setup (an older version, or an option of debug builds);
-*recorded*, that the case does not say what showing means; an empty cell, that the case is not
-meant for that engine. A cell stands for all versions and modes that the list above its table
-names, unless it names some.
+This page is generated from the library in `cases/` by `isolde list --markdown`; do not edit it.
+Every cell was recorded by running the case (`isolde test --record`), with the isolation level set
+in each session before it began.
 
-A case marked *(rebuilt)* is of a paper whose figure prints no steps to copy, or not all of them;
-`rebuilt:` in its file says from what it was made.
+A cell lists the levels at which the bug occurs: RU READ UNCOMMITTED, RC READ COMMITTED, RR
+REPEATABLE READ, SI SNAPSHOT, SER SERIALIZABLE. *Sometimes* means that the engine is not
+deterministic there. *Not seen* means that the steps ran and the bug did not occur; *refused* that
+the server rejects the setup (an older version, or an option of debug builds); *recorded* that the
+case does not define when the bug occurs. An empty cell means that the case is not for that engine.
+A cell applies to all versions and modes in the list above its table, unless it names some.
 
-The kinds are `bug`, `fixed` (in a release, says the report), `documented` (the manual allows
-it), `disputed` (the maintainers see it otherwise, or nobody has confirmed it) and `scenario`.
+A case marked *(rebuilt)* comes from a paper whose figure does not print all steps; `rebuilt:` in
+its file names what it was made from.
+
+The kinds are `bug`, `fixed` (in a release, according to the report), `documented` (the manual
+allows it), `disputed` (the maintainers disagree, or it is unconfirmed) and `scenario`.
 
 ",
     );
@@ -154,12 +157,13 @@ it), `disputed` (the maintainers see it otherwise, or nobody has confirmed it) a
     out
 }
 
-/// A column an engine: its versions and modes share it, since they mostly
-/// showed the same, and a column each would be more than a page has room for.
+/// Writes the table of one group, with one column per engine. The versions and
+/// modes of an engine share a column: their cells are mostly equal, and one
+/// column each would not fit on a page.
 fn section(out: &mut String, group: &str, entries: &[&Entry]) {
-    let targets: Vec<Vec<OnTarget>> = entries.iter().map(|e| by_target(&e.seen())).collect();
+    let targets: Vec<Vec<OnTarget>> = entries.iter().map(|e| by_target(&e.occurrences())).collect();
     let mut all: Vec<(&str, String)> =
-        targets.iter().flatten().map(|t| (t.plain(), t.version_and_mode())).collect();
+        targets.iter().flatten().map(|t| (t.engine_without_mode(), t.version_and_mode())).collect();
     all.sort_by_key(|(engine, version)| (engine.to_string(), version_order(version)));
     all.dedup();
     let mut columns: Vec<&str> = all.iter().map(|(engine, _)| *engine).collect();
@@ -188,15 +192,16 @@ fn section(out: &mut String, group: &str, entries: &[&Entry]) {
         }
         let _ = write!(out, "| {name} | {} | {title} |", entry.kind_name());
         for engine in &columns {
-            let mine: Vec<&OnTarget> = targets.iter().filter(|t| t.plain() == *engine).collect();
+            let mine: Vec<&OnTarget> =
+                targets.iter().filter(|t| t.engine_without_mode() == *engine).collect();
             let _ = write!(out, " {} |", shared_cell(&mine, versions(engine).len()));
         }
         out.push('\n');
     }
 }
 
-/// What the versions of an engine showed, named only where they differ or
-/// where not all of them were tried.
+/// The cell of an engine over its versions. Versions are named only where they
+/// differ, or where not all of them were tried.
 fn shared_cell(targets: &[&OnTarget], versions: usize) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for target in targets {
@@ -218,7 +223,7 @@ fn shared_cell(targets: &[&OnTarget], versions: usize) -> String {
     groups.iter().map(text).collect::<Vec<_>>().join("<br>")
 }
 
-/// Plain versions before modes, numbers as numbers.
+/// The sort key of a version: plain versions before modes, numbers as numbers.
 fn version_order(text: &str) -> (String, Vec<u64>) {
     let (version, mode) = text.split_once(' ').unwrap_or((text, ""));
     (mode.into(), version.split('.').map(|p| p.parse().unwrap_or(0)).collect())
@@ -228,24 +233,24 @@ fn version_order(text: &str) -> (String, Vec<u64>) {
 mod tests {
     use super::*;
 
-    fn seen(version: &str, level: Level, showing: Showing) -> Seen {
-        Seen { engine: "mysql".into(), version: version.into(), level, showing }
+    fn occurrence(version: &str, level: Level, status: BugStatus) -> Occurrence {
+        Occurrence { engine: "mysql".into(), version: version.into(), level, status }
     }
 
     #[test]
-    fn versions_of_an_engine_share_a_cell_and_are_named_where_they_differ() {
-        use Showing::{NotSeen, Shows, Sometimes};
+    fn shared_cell_names_versions_only_where_they_differ() {
+        use BugStatus::{NotSeen, Occurs, Sometimes};
         let rc = Level::ReadCommitted;
-        let mut all = vec![seen("5.7.19", rc, Shows), seen("10.2.1", rc, Shows)];
-        let cell = |all: &[Seen], versions| {
+        let mut all = vec![occurrence("5.7.19", rc, Occurs), occurrence("10.2.1", rc, Occurs)];
+        let cell = |all: &[Occurrence], versions| {
             let targets = by_target(all);
             shared_cell(&targets.iter().collect::<Vec<_>>(), versions)
         };
         assert_eq!(cell(&all, 2), "RC");
         assert_eq!(cell(&all, 3), "RC: 5.7.19, 10.2.1");
-        all.push(seen("9.7.4", rc, NotSeen));
+        all.push(occurrence("9.7.4", rc, NotSeen));
         let engine = "mysql+x".to_string();
-        all.push(Seen { engine, ..seen("9.7.4", rc, Sometimes) });
+        all.push(Occurrence { engine, ..occurrence("9.7.4", rc, Sometimes) });
         assert_eq!(
             cell(&all, 4),
             "RC: 5.7.19, 10.2.1<br>not seen: 9.7.4<br>RC sometimes: 9.7.4 +x"
@@ -254,21 +259,21 @@ mod tests {
     }
 
     #[test]
-    fn versions_that_show_the_same_are_named_together() {
-        use Showing::{NotSeen, Shows};
+    fn where_it_occurs_groups_versions_with_equal_levels() {
+        use BugStatus::{NotSeen, Occurs};
         let (rc, rr) = (Level::ReadCommitted, Level::RepeatableRead);
         let mut all = vec![
-            seen("5.7.19", rc, Shows),
-            seen("5.7.19", rr, NotSeen),
-            seen("8.0.33", rc, Shows),
-            seen("8.0.33", rr, NotSeen),
-            seen("9.7.4", rc, NotSeen),
+            occurrence("5.7.19", rc, Occurs),
+            occurrence("5.7.19", rr, NotSeen),
+            occurrence("8.0.33", rc, Occurs),
+            occurrence("8.0.33", rr, NotSeen),
+            occurrence("9.7.4", rc, NotSeen),
         ];
-        assert_eq!(where_it_shows(&all), "mysql 5.7.19, 8.0.33 RC");
-        all.retain(|s| s.showing == NotSeen);
-        assert_eq!(where_it_shows(&all), "not seen on mysql 5.7.19, 8.0.33, 9.7.4");
-        assert_eq!(where_it_shows(&[]), "not recorded");
-        let refused = [seen("5.7.19", rc, Showing::Refused)];
-        assert_eq!(where_it_shows(&refused), "refused by mysql 5.7.19");
+        assert_eq!(where_it_occurs(&all), "mysql 5.7.19, 8.0.33 RC");
+        all.retain(|s| s.status == NotSeen);
+        assert_eq!(where_it_occurs(&all), "not seen on mysql 5.7.19, 8.0.33, 9.7.4");
+        assert_eq!(where_it_occurs(&[]), "not recorded");
+        let refused = [occurrence("5.7.19", rc, BugStatus::Refused)];
+        assert_eq!(where_it_occurs(&refused), "refused by mysql 5.7.19");
     }
 }

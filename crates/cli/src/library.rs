@@ -1,11 +1,13 @@
-//! The library of known bugs: every case below a folder, or the copy that was
+//! The library of known bugs: every case below a folder, or the copy that is
 //! built into this program.
 
-use crate::commands::read_file;
 use crate::exit_code::{ExitCode, Failure};
-use isolde_core::Level;
-use isolde_core::case::{self, Case};
-use isolde_core::recording::{self, Outcomes};
+use crate::files::read_text;
+use isolde_model::Level;
+use isolde_model::case;
+use isolde_model::case::Case;
+use isolde_model::recording;
+use isolde_model::recording::Outcomes;
 use regex::Regex;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +15,7 @@ include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 pub struct Entry {
     pub case: Case,
-    /// Where a recording is written; none for the built-in copy.
+    /// The file to record into; none for the built-in copy.
     pub file: Option<PathBuf>,
 }
 
@@ -28,69 +30,70 @@ impl Entry {
         case::CaseKind::ALL.iter().find(|(_, k)| *k == kind).map_or("", |(name, _)| *name)
     }
 
-    /// Where it was recorded and what it showed there, in order.
-    pub fn seen(&self) -> Vec<Seen> {
+    /// Whether the bug occurred at each place where the case was recorded.
+    pub fn occurrences(&self) -> Vec<Occurrence> {
         recording::recordings(&self.case)
             .into_iter()
-            .map(|(place, outcomes)| Seen {
+            .map(|(place, outcomes)| Occurrence {
                 engine: place.on.engine.clone(),
                 version: place.on.from.clone().unwrap_or_default(),
                 level: place.level,
-                showing: showing_of(&self.case, &outcomes, place.level),
+                status: status_of_outcomes(&self.case, &outcomes, place.level),
             })
             .collect()
     }
 }
 
-pub struct Seen {
+/// Whether a bug occurs on one version of an engine at one level.
+pub struct Occurrence {
     pub engine: String,
     pub version: String,
     pub level: Level,
-    pub showing: Showing,
+    pub status: BugStatus,
 }
 
-/// Whether a bug shows at one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Showing {
-    Shows,
-    /// In some of the outcomes that the engine leaves open.
+pub enum BugStatus {
+    Occurs,
+    /// In some of the outcomes, where the engine is nondeterministic.
     Sometimes,
     NotSeen,
-    /// The target does not accept the setup.
+    /// The target rejects the setup.
     Refused,
-    /// The case does not say when it shows.
-    Unjudged,
+    /// The case does not define when the bug occurs.
+    Undefined,
 }
 
-impl Showing {
-    pub fn shows(self) -> bool {
-        matches!(self, Showing::Shows | Showing::Sometimes)
+impl BugStatus {
+    pub fn occurs(self) -> bool {
+        matches!(self, BugStatus::Occurs | BugStatus::Sometimes)
     }
 }
 
-/// What all outcomes recorded at one place say together.
-pub fn showing_of(case: &Case, outcomes: &Outcomes, level: Level) -> Showing {
-    let each: Vec<Showing> = outcomes.iter().map(|o| showing(case, o, level)).collect();
+/// The status over all outcomes that were recorded at one place.
+fn status_of_outcomes(case: &Case, outcomes: &Outcomes, level: Level) -> BugStatus {
+    let each: Vec<BugStatus> = outcomes.iter().map(|o| status(case, o, level)).collect();
     match each.first() {
         Some(first) if each.iter().all(|v| v == first) => *first,
-        _ if each.contains(&Showing::Shows) => Showing::Sometimes,
-        _ if each.contains(&Showing::NotSeen) => Showing::NotSeen,
-        _ => Showing::Unjudged,
+        _ if each.contains(&BugStatus::Occurs) => BugStatus::Sometimes,
+        _ if each.contains(&BugStatus::NotSeen) => BugStatus::NotSeen,
+        _ => BugStatus::Undefined,
     }
 }
 
-pub fn showing(case: &Case, claims: &[case::Claim], level: Level) -> Showing {
+/// The status in one outcome, given as the claims that hold in it.
+pub fn status(case: &Case, claims: &[case::Claim], level: Level) -> BugStatus {
     if claims.iter().any(|c| c.subject == case::Subject::Setup) {
-        return Showing::Refused;
+        return BugStatus::Refused;
     }
     match recording::shows(case, claims, level) {
-        Some(true) => Showing::Shows,
-        Some(false) => Showing::NotSeen,
-        None => Showing::Unjudged,
+        Some(true) => BugStatus::Occurs,
+        Some(false) => BugStatus::NotSeen,
+        None => BugStatus::Undefined,
     }
 }
 
-/// The cases whose id or title matches, by id.
+/// Loads the cases whose id or title matches, sorted by id.
 pub fn load(folder: Option<&Path>, regex: Option<&str>) -> Result<Vec<Entry>, Failure> {
     let wanted = regex
         .map(|text| Regex::new(&format!("(?i){text}")))
@@ -106,19 +109,26 @@ pub fn load(folder: Option<&Path>, regex: Option<&str>) -> Result<Vec<Entry>, Fa
         entries.retain(|e| wanted.is_match(&e.case.id) || wanted.is_match(&e.case.title));
     }
     if entries.is_empty() {
-        let what = regex.map_or("no cases".into(), |r| format!("no case matches {r}"));
+        let what = regex.map_or("the library is empty".into(), |r| format!("no case matches {r}"));
         return Err(Failure::new(ExitCode::Usage, what));
     }
-    entries.sort_by_key(|e| order(&e.case.id));
+    entries.sort_by_key(|e| sort_key(&e.case.id));
     Ok(entries)
 }
 
-/// Numbers in ids count as numbers: 8393 comes before 18956.
-fn order(id: &str) -> (String, u64, String) {
+/// The sort key of an id: numbers in it compare as numbers, 8393 before 18956.
+fn sort_key(id: &str) -> (String, u64, String) {
     let digits: String =
         id.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
     let lead: String = id.chars().take_while(|c| !c.is_ascii_digit()).collect();
     (lead, digits.parse().unwrap_or(0), id.to_string())
+}
+
+/// The report of a bug in the built-in library, as a web address.
+pub fn link_of(id: &str) -> Option<String> {
+    let file = format!("{id}.case");
+    let (_, text) = BUILT_IN.iter().find(|(name, _)| *name == file)?;
+    case::parse(text).ok()?.link
 }
 
 fn built_in() -> Result<Vec<Entry>, Failure> {
@@ -135,7 +145,7 @@ fn read_folder(folder: &Path) -> Result<Vec<Entry>, Failure> {
         if path.is_dir() {
             entries.append(&mut read_folder(&path)?);
         } else if path.extension().is_some_and(|e| e == "case") {
-            let text = read_file(&path)?;
+            let text = read_text(&path)?;
             entries.push(entry(&path.display().to_string(), &text, Some(path.clone()))?);
         }
     }
@@ -153,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_is_in_canonical_form_and_named_by_its_file() {
+    fn every_case_of_the_library_is_formatted_and_named_by_its_file() {
         for (name, text) in BUILT_IN {
             let case = case::parse(text).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(case::format(&case), *text, "{name}: run `isolde fmt`");
@@ -163,9 +173,16 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_ordered_by_their_numbers() {
+    fn link_of_is_the_link_in_the_case_file() {
+        let link = link_of("mariadb/mdev-26642");
+        assert_eq!(link.as_deref(), Some("https://jira.mariadb.org/browse/MDEV-26642"));
+        assert_eq!(link_of("mysql/1\" onclick="), None);
+    }
+
+    #[test]
+    fn ids_are_sorted_by_their_numbers() {
         let mut ids = ["tidb/18956", "mysql/90987", "tidb/8393", "mysql/100293"];
-        ids.sort_by_key(|id| order(id));
+        ids.sort_by_key(|id| sort_key(id));
         assert_eq!(ids, ["mysql/90987", "mysql/100293", "tidb/8393", "tidb/18956"]);
     }
 }

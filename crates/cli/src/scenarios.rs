@@ -1,10 +1,11 @@
-//! The Hermitage scenarios, built in, so that the matrix needs no files.
+//! The Hermitage scenarios, compiled in, so that `isolde matrix` needs no files.
 
-use isolde_core::case::{self, Case};
+use isolde_model::case;
+use isolde_model::case::Case;
 
 macro_rules! scenario {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../../cases/hermitage/", $name, ".case")))
+        ($name, include_str!(concat!("../cases/hermitage/", $name, ".case")))
     };
 }
 
@@ -36,10 +37,10 @@ pub fn hermitage() -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isolde_core::Anomaly;
+    use isolde_model::Anomaly;
 
     #[test]
-    fn every_scenario_is_well_formed_and_every_anomaly_has_one() {
+    fn every_anomaly_has_a_scenario_that_decides_it() {
         let cases = hermitage();
         for anomaly in Anomaly::ALL {
             assert!(cases.iter().any(|c| c.anomaly == Some(anomaly)), "{anomaly}");

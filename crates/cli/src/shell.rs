@@ -1,5 +1,5 @@
-//! What is said to be typed into a shell: it must work when it is copied into
-//! the one that this program was called from.
+//! Commands that the output suggests: they must work when they are copied into
+//! the shell that this program was started from.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 const NAME: &str = "isolde";
 
-/// `isolde` where PATH leads to this program, else what it was called by. As a
-/// shell takes it for one word.
+/// The name of this program, quoted for a shell: `isolde` if PATH leads to it,
+/// else the path it was started by.
 pub fn own_name() -> String {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let called = std::env::args_os().next().map(PathBuf::from).unwrap_or_default();
@@ -30,7 +30,7 @@ fn name(path: &OsStr, called: &Path, this: &Path, here: &Path) -> PathBuf {
     if by_path(Path::new(NAME)) {
         return NAME.into();
     }
-    // A shell looks up what has no folder, and nothing else.
+    // A shell searches PATH only for names without a folder.
     let alone = called.components().count() == 1 && !called.is_absolute();
     if alone && by_path(called) {
         return called.into();
@@ -47,7 +47,7 @@ fn can_run(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// As a shell takes it for one word.
+/// Quotes a word for a shell where that is needed.
 pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=@,+%".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_is_named_so_that_a_shell_finds_it() {
+    fn own_name_is_one_that_the_shell_resolves_to_this_program() {
         let dir = tempfile::tempdir().unwrap();
         let here = dir.path().canonicalize().unwrap();
         let this = program(&here, "target/release/isolde");
@@ -92,18 +92,22 @@ mod tests {
         let odd = bin.join("hunter");
         std::os::unix::fs::symlink(&this, &odd).unwrap();
         assert_eq!(named(&[others, &bin], Path::new("hunter"), &here), "hunter");
-        assert_eq!(named(&[others], Path::new("isolde"), &bin), full, "the name is another's");
+        assert_eq!(
+            named(&[others], Path::new("isolde"), &bin),
+            full,
+            "the name belongs to another program"
+        );
     }
 
     #[test]
-    fn what_a_shell_would_take_apart_is_quoted() {
+    fn shell_word_quotes_special_characters() {
         assert_eq!(shell_word("sqlite+wal"), "sqlite+wal");
         assert_eq!(shell_word("driver:it's"), r"'driver:it'\''s'");
         assert_eq!(shell_word(""), "''");
     }
 
     #[test]
-    fn a_file_that_cannot_be_run_is_not_what_a_shell_finds() {
+    fn own_name_ignores_files_that_are_not_executable() {
         let dir = tempfile::tempdir().unwrap();
         let here = dir.path().canonicalize().unwrap();
         let this = program(&here, "bin/isolde");

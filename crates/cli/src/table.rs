@@ -1,12 +1,12 @@
-//! Text tables with columns as wide as they must be and cells that wrap.
+//! Text tables: columns as wide as their cells, and cells that wrap.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A cell's text and how to paint it once it is padded.
+/// Paints the text of a cell, given its row and column.
 pub type Paint<'a> = &'a dyn Fn(usize, usize, &str) -> String;
 
 /// Lays rows out in columns. No column is wider than `widest`; longer cells
-/// wrap at blanks. `paint` gets row, column and the padded text.
+/// wrap at blanks.
 pub fn layout(rows: &[Vec<String>], widest: usize, paint: Paint<'_>) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let needed = |column: usize| {
@@ -37,7 +37,7 @@ pub fn layout(rows: &[Vec<String>], widest: usize, paint: Paint<'_>) -> String {
     out
 }
 
-/// The widest cells with which the table fits into `total` columns.
+/// Lays rows out with the widest cells that fit into `total` columns.
 pub fn layout_within(rows: &[Vec<String>], total: Option<usize>, paint: Paint<'_>) -> String {
     let plain = |_: usize, _: usize, text: &str| text.to_string();
     let fits = |widest: usize| {
@@ -48,12 +48,12 @@ pub fn layout_within(rows: &[Vec<String>], total: Option<usize>, paint: Paint<'_
     layout(rows, widest, paint)
 }
 
-/// How many columns of a terminal a text takes.
+/// The number of terminal columns that a text takes.
 pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// As much of a text as fits into so many columns.
+/// The beginning of a text that fits into the given number of columns.
 pub fn cut(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     let end = text.char_indices().find(|(_, c)| {
@@ -71,7 +71,7 @@ fn wrap(text: &str, widest: usize) -> Vec<String> {
             let fits = width(&line) + width(word.trim_end()) <= widest;
             if !fits && !line.is_empty() {
                 lines.push(line.trim_end().to_string());
-                // Continued lines hang a little, so that a cell reads as one.
+                // Continued lines are indented, so that a cell reads as one.
                 line = "  ".into();
             }
             line.push_str(word);
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_narrow_screen_makes_cells_wrap_sooner() {
+    fn layout_within_wraps_cells_to_fit_the_screen() {
         let rows = [vec!["waits for s1, then error 40001".to_string(); 3]];
         let plain = |_: usize, _: usize, t: &str| t.to_string();
         assert_eq!(layout_within(&rows, None, &plain).lines().count(), 1);
@@ -98,14 +98,14 @@ mod tests {
     }
 
     #[test]
-    fn wide_characters_take_two_columns_and_marks_none() {
+    fn width_counts_two_columns_for_wide_characters_and_none_for_marks() {
         let rows = [vec!["日本".to_string(), "x".into()], vec!["e\u{301}abc".into(), "y".into()]];
         assert_eq!(layout(&rows, 20, &|_, _, t| t.to_string()), "日本  x\ne\u{301}abc  y\n");
         assert_eq!((cut("日本", 3), cut("日本", 4), cut("abc", 5)), ("日", "日本", "abc"));
     }
 
     #[test]
-    fn columns_line_up_and_long_cells_wrap_at_blanks() {
+    fn layout_aligns_columns_and_wraps_cells_at_blanks() {
         let rows = [
             vec!["a".to_string(), "one two three".to_string(), "x".to_string()],
             vec!["bbb".to_string(), "short".to_string(), "y".to_string()],

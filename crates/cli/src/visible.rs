@@ -1,8 +1,8 @@
-//! What others have written (rows, error messages, versions, names) shown so
-//! that it can neither steer a terminal nor become part of a page.
+//! Escaping of foreign text (rows, error messages, versions, names), so that it
+//! can neither control a terminal nor inject Markdown.
 
-/// Control characters as their codes. Line ends and tabs stay; so does what a
-/// text in JSON may hold, since the codes are escapes there.
+/// Replaces control characters by their codes. Line ends and tabs stay. In JSON
+/// the codes are valid escapes, so JSON keeps its meaning.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     text.chars().for_each(|c| push_visible(&mut shown, c));
@@ -13,19 +13,19 @@ pub fn push_visible(shown: &mut String, c: char) {
     match c {
         '\n' | '\t' => shown.push(c),
         c if c < ' ' => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
-        c if c.is_control() || turns_text(c) => {
+        c if c.is_control() || changes_direction(c) => {
             shown.push_str(&format!("\\u{:04x}", u32::from(c)));
         }
         c => shown.push(c),
     }
 }
 
-/// Marks that change the direction of what stands around them.
-fn turns_text(c: char) -> bool {
+/// Whether a character changes the direction of the text around it.
+fn changes_direction(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Text of others in Markdown: no HTML, no links, no code, no table cells.
+/// Escapes foreign text for Markdown: no HTML, links, code or table cells.
 pub fn markdown(text: &str) -> String {
     let mut out = String::new();
     for c in visible(text).chars() {
@@ -41,9 +41,9 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// The same as code, also in a cell of a table. Between backticks where
-/// nothing in it could end them or count as HTML; a prompt's > alone opens no
-/// tag.
+/// Formats foreign text as Markdown code, also for table cells. Backticks are
+/// used if nothing in the text could end them or count as HTML; the `>` of a
+/// prompt alone opens no tag.
 pub fn markdown_code(text: &str) -> String {
     let text = visible(text).replace('\n', " ");
     if !text.contains(['`', '<', '&', '|', '\\']) {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_control_character_comes_through_and_lines_do() {
+    fn visible_escapes_control_characters_and_keeps_lines() {
         let all: String = (0..0x3000).filter_map(char::from_u32).collect();
         let shown = visible(&all);
         assert!(shown.chars().all(|c| c == '\n' || c == '\t' || !c.is_control()));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn json_stays_json() {
+    fn visible_keeps_the_meaning_of_json() {
         let value = serde_json::json!({"v": "\x1b[2J \u{9b}2J \u{7f} \u{202e}"});
         let shown = visible(&value.to_string());
         assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_of_others_is_text() {
+    fn markdown_escapes_foreign_markup() {
         assert_eq!(
             markdown("<img src=x> | [a](b) `c`"),
             "&lt;img src=x&gt; \\| \\[a\\](b) \\`c\\`"

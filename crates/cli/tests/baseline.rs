@@ -1,8 +1,6 @@
-//! `--baseline`: only what is new fails.
+//! `--baseline`: only new signatures fail a hunt.
 
-mod program;
-
-use program::{isolde, stderr, stdout, text};
+use isolde_testing::program::{isolde, stderr, stdout, text};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
@@ -13,21 +11,21 @@ fn hunt(out: &Path, more: &[&str]) -> Output {
     isolde(&[&args[..], &fault, more].concat())
 }
 
-/// Lines that are signatures.
+/// The lines of a baseline that are signatures.
 fn signatures(file: &Path) -> Vec<String> {
     let text = fs::read_to_string(file).unwrap();
     text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).map(str::to_string).collect()
 }
 
 #[test]
-fn what_is_known_does_not_fail_and_what_is_new_does() {
+fn baseline_signatures_do_not_fail_a_hunt_and_new_ones_do() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let (file, junit) = (at("known.txt"), at("junit.xml"));
     let baseline = ["--baseline", text(&file)];
     let none = hunt(&at("none"), &baseline);
     assert_eq!(none.status.code(), Some(5), "{}", stderr(&none));
-    assert!(stderr(&none).contains("--update-baseline makes one"), "{}", stderr(&none));
+    assert!(stderr(&none).contains("--update-baseline creates it"), "{}", stderr(&none));
     assert!(!at("none").exists(), "nothing was begun");
 
     let made = hunt(&at("made"), &[&baseline[..], &["--update-baseline"]].concat());
@@ -41,11 +39,11 @@ fn what_is_known_does_not_fail_and_what_is_new_does() {
     assert!(stdout(&again).contains(" known, 0 new)"), "{}", stdout(&again));
     assert!(stdout(&again).contains("  known: bug at"), "{}", stdout(&again));
     let xml = fs::read_to_string(&junit).unwrap();
-    assert!(xml.contains("failures=\"0\"") && xml.contains("known: it is in the baseline"));
+    assert!(xml.contains("failures=\"0\"") && xml.contains("known: in the baseline"));
     let page = fs::read_to_string(at("again/report.html")).unwrap();
     assert!(page.contains("in the baseline, 0 new)") && page.contains("known: in the baseline"));
 
-    // One of them is new.
+    // One of the signatures is new.
     let kept = fs::read_to_string(&file).unwrap().replace(&format!("{}\n", all[0]), "");
     fs::write(&file, &kept).unwrap();
     let new = hunt(&at("new"), &[&baseline[..], &["--junit", text(&junit)]].concat());
@@ -61,7 +59,7 @@ fn what_is_known_does_not_fail_and_what_is_new_does() {
     let xml = fs::read_to_string(&junit).unwrap();
     assert!(xml.contains("<failure ") && xml.contains("<skipped "), "{xml}");
 
-    // The same for a union, and a folder can be accepted afterwards.
+    // The same for a merge; the signatures of a folder can be accepted afterwards.
     let merged =
         isolde(&[&["merge", text(&at("new")), "--out", text(&at("all"))], &baseline[..]].concat());
     assert_eq!(merged.status.code(), Some(1), "{}", stderr(&merged));
@@ -76,7 +74,7 @@ fn what_is_known_does_not_fail_and_what_is_new_does() {
 }
 
 #[test]
-fn a_baseline_that_makes_no_sense_is_told_before_anything_starts() {
+fn a_malformed_baseline_is_refused_before_the_hunt_starts() {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (dir.path().join("known.txt"), dir.path().join("out"));
     fs::write(&file, "# fine\nnot a signature\n").unwrap();

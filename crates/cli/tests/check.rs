@@ -1,8 +1,6 @@
-//! `isolde check`: what scripts and people see.
+//! `isolde check`: output, JSON and exit codes.
 
-mod program;
-
-use program::{command, isolde, stderr, stdout, text};
+use isolde_testing::program::{command, isolde, stderr, stdout, text};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -27,14 +25,14 @@ impl Files {
 }
 
 #[test]
-fn the_level_that_is_asked_for_decides_the_exit_code() {
+fn check_exits_by_the_requested_level() {
     let files = Files::new();
     let (skew, fine) = (files.file("skew.txt", SKEW), files.file("fine.txt", FINE));
     let code = |arguments: &[&str]| isolde(arguments).status.code();
     assert_eq!(code(&["check", text(&fine)]), Some(0));
     assert_eq!(code(&["check", text(&skew)]), Some(1));
     assert_eq!(code(&["check", text(&skew), "--level", "SI"]), Some(0));
-    // It is about time, of which the format knows nothing.
+    // Strict serializability needs times, which this format does not have.
     assert_eq!(code(&["check", text(&fine), "--level", "strict-serializable"]), Some(3));
     assert_eq!(code(&["check", text(&fine), text(&skew)]), Some(1));
     assert_eq!(code(&["check", text(&fine), "--level", "sturdy"]), Some(2));
@@ -42,32 +40,41 @@ fn the_level_that_is_asked_for_decides_the_exit_code() {
 }
 
 #[test]
-fn a_bad_file_is_named_with_its_line_and_hides_no_other() {
+fn check_names_the_line_of_a_bad_file_and_checks_the_others() {
     let files = Files::new();
     let bad = files.file("bad.txt", "w(1,5,0,1)\nw(1,5,0\n");
     let output = isolde(&["check", text(&bad), text(&files.file("fine.txt", FINE))]);
     assert_eq!(output.status.code(), Some(5));
-    let said = stderr(&output);
-    assert!(said.contains("bad.txt:2: expected r(key,value,session,txn)"), "{said}");
-    assert!(said.contains("read as plume"), "{said}");
+    let printed = stderr(&output);
+    assert!(printed.contains("bad.txt:2: expected r(key,value,session,txn)"), "{printed}");
+    assert!(printed.contains("read as plume"), "{printed}");
     assert!(stdout(&output).contains("fine.txt: serializable holds"));
     assert_eq!(isolde(&["check", "/no/such/file"]).status.code(), Some(5));
 }
 
 #[test]
-fn people_get_the_verdict_first_and_a_sentence_for_every_edge() {
+fn check_prints_the_verdict_first_and_a_sentence_for_every_edge() {
     let files = Files::new();
     let output = isolde(&["check", text(&files.file("skew.txt", SKEW)), "--verbose"]);
-    let said = stdout(&output);
-    assert!(said.lines().next().unwrap().ends_with("skew.txt: serializable is violated"), "{said}");
-    assert!(said.contains("strongest that holds: strong-session-snapshot-isolation"), "{said}");
-    assert!(said.contains("write-skew, ") && said.contains("so T1 comes before T2"), "{said}");
-    assert!(!said.contains('\x1b'), "no colours in a pipe");
+    let printed = stdout(&output);
+    assert!(
+        printed.lines().next().unwrap().ends_with("skew.txt: serializable is violated"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("strongest level that holds: strong-session-snapshot-isolation"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("write-skew, ") && printed.contains("so T1 comes before T2"),
+        "{printed}"
+    );
+    assert!(!printed.contains('\x1b'), "no colours in a pipe");
     assert!(stderr(&output).contains("read as plume in "));
 }
 
 #[test]
-fn programs_get_json_with_the_documented_fields() {
+fn check_json_has_the_documented_fields() {
     let files = Files::new();
     let output = isolde(&["check", text(&files.file("skew.txt", SKEW)), "--json"]);
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -96,7 +103,7 @@ fn programs_get_json_with_the_documented_fields() {
 }
 
 #[test]
-fn a_history_may_come_from_stdin() {
+fn check_reads_a_history_from_stdin() {
     let mut child = command(&["check", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -110,7 +117,7 @@ fn a_history_may_come_from_stdin() {
 }
 
 #[test]
-fn cycles_are_drawn_and_what_others_wrote_is_no_markup() {
+fn cycle_drawings_escape_names_from_the_history() {
     let files = Files::new();
     let skew = r#"{"isolde-history":1}
 {"txn":"<b>\"1\"","ops":[["r","x",null],["w","y",1]]}

@@ -1,27 +1,24 @@
-//! What a killed Isolde leaves on a user's server is found again, and nothing
-//! else there is touched.
-
-mod program;
-mod servers;
+//! `isolde clean` removes the databases that a killed Isolde has left on a user's
+//! server, and nothing else.
 
 use isolde_engines::target::Target;
-use program::command;
-use servers::Server;
+use isolde_testing::processes::wait_until;
+use isolde_testing::program::{all_output, command, isolde, text};
+use isolde_testing::servers;
+use isolde_testing::user_server::UserServer;
 use std::path::Path;
-use std::process::{Child, Output};
-use std::time::{Duration, Instant};
+use std::process::Child;
 
 fn run(arguments: &[&str]) -> (Option<i32>, String) {
-    let Output { status, stdout, stderr } = command(arguments).output().unwrap();
-    let text = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
-    (status.code(), text)
+    let output = isolde(arguments);
+    (output.status.code(), all_output(&output))
 }
 
 fn databases(url: &str) -> Vec<String> {
-    Target::parse(url).unwrap().door().unwrap().databases().unwrap()
+    Target::parse(url).unwrap().admin_connection().unwrap().databases().unwrap()
 }
 
-/// A hunt that ends as `kill -9` ends it.
+/// A hunt that is killed when it is dropped.
 struct Hunting(Child);
 
 impl Drop for Hunting {
@@ -31,22 +28,18 @@ impl Drop for Hunting {
     }
 }
 
-/// Starts a hunt and waits until it has done something.
+/// Starts a hunt and waits until it has a database and a summary. Returns the
+/// name of the database.
 fn hunting(url: &str, out: &Path) -> (Hunting, String) {
     let before = databases(url);
-    let out = out.to_str().unwrap();
-    let arguments = ["hunt", url, "--seed", "3", "--cases", "90000", "--out", out];
+    let arguments = ["hunt", url, "--seed", "3", "--cases", "90000", "--out", text(out)];
     let child = Hunting(command(&arguments).spawn().unwrap());
-    let file = Path::new(out).join("hunt.json");
-    let since = Instant::now();
-    loop {
-        let new = databases(url).into_iter().find(|name| !before.contains(name));
-        if let (Some(name), true) = (new, file.exists()) {
-            return (child, name);
-        }
-        assert!(since.elapsed() < Duration::from_secs(60), "the hunt begins");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let mut database = None;
+    wait_until("the hunt creates its database and its summary", || {
+        database = databases(url).into_iter().find(|name| !before.contains(name));
+        database.is_some() && out.join("hunt.json").exists()
+    });
+    (child, database.unwrap())
 }
 
 fn killed(url: &str, out: &Path) -> String {
@@ -57,27 +50,18 @@ fn killed(url: &str, out: &Path) -> String {
 }
 
 fn on_each_server(test: impl Fn(&str, &Path)) {
-    if std::env::var_os("ISOLDE_TEST_QUICK").is_some() {
-        return println!("skipped: ISOLDE_TEST_QUICK is set");
-    }
-    for target in ["postgres", "mariadb"] {
-        let server = Server::start(target, &[]);
+    for target in servers::available(&["postgres", "mariadb"]) {
+        let server = UserServer::start(target, &[]);
         let folder = tempfile::tempdir().unwrap();
         test(&server.url(), folder.path());
     }
 }
 
 #[test]
-fn clean_removes_what_the_dead_have_made_and_nothing_else() {
+fn clean_removes_databases_of_ended_processes_only() {
     on_each_server(|url, folder| {
         let others = ["isolde_notes", "isolde_ffffffff_ffff_1_2_3"];
-        let mut user = Target::parse(url)
-            .unwrap()
-            .open(&isolde_engines::target::Options {
-                cache: isolde_engines::fetch::install::Cache::open(),
-                via: None,
-            })
-            .unwrap();
+        let mut user = servers::start_engine(url);
         for name in others {
             user.control(&format!("create database {name}")).unwrap();
         }
@@ -87,8 +71,8 @@ fn clean_removes_what_the_dead_have_made_and_nothing_else() {
         let (code, text) = run(&["clean", url]);
         assert_eq!(code, Some(0), "{text}");
         assert!(text.contains(&format!("removed     {dead}")), "{text}");
-        assert!(text.contains(&format!("left alone  {at_work}: its owner is at work")), "{text}");
-        assert!(text.contains("isolde_ffffffff_ffff_1_2_3: made on another machine"), "{text}");
+        assert!(text.contains(&format!("kept        {at_work}: its process is running")), "{text}");
+        assert!(text.contains("isolde_ffffffff_ffff_1_2_3: created on another machine"), "{text}");
         let left = databases(url);
         assert!(!left.contains(&dead), "{left:?}");
         for name in others.iter().copied().chain([at_work.as_str(), "isolde"]) {
@@ -97,13 +81,13 @@ fn clean_removes_what_the_dead_have_made_and_nothing_else() {
 
         drop(living);
         let (code, text) = run(&["--json", "clean", url]);
-        let said: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((code, &said["removed"]), (Some(0), &serde_json::json!([at_work])));
+        let printed: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((code, &printed["removed"]), (Some(0), &serde_json::json!([at_work])));
     });
 }
 
 #[test]
-fn a_resumed_hunt_removes_its_own_and_leaves_those_of_others() {
+fn a_resumed_hunt_removes_its_own_databases_only() {
     on_each_server(|url, folder| {
         let mine = killed(url, &folder.join("mine"));
         let anothers = killed(url, &folder.join("another"));
@@ -125,14 +109,14 @@ fn a_resumed_hunt_removes_its_own_and_leaves_those_of_others() {
         assert!(text.contains(&format!("removed {mine}")), "{text}");
         let left = databases(url);
         assert!(!left.contains(&mine) && left.contains(&anothers), "{left:?}");
-        // Its own of the second time are gone as ever.
+        // The resumed hunt has dropped its own databases.
         assert_eq!(left.len(), 2, "{left:?}");
         assert!(!out.join("current/owner").exists());
     });
 }
 
 #[test]
-fn only_a_url_can_be_cleaned() {
+fn clean_accepts_only_a_url() {
     let (code, text) = run(&["clean", "postgres"]);
     assert_eq!(code, Some(2), "{text}");
     let (code, text) = run(&["clean", "postgres://nobody@127.0.0.1:1/"]);

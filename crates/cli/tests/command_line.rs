@@ -1,11 +1,8 @@
-//! The binary as people and scripts see it: output, exit codes, errors.
+//! The command line: output, exit codes, errors.
 
-mod program;
-
-use program::{isolde, stderr, stdout};
+use isolde_testing::program::{command, isolde, stderr, stdout};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -38,7 +35,7 @@ fn the_matrix_of_the_embedded_default_is_a_table_with_a_legend() {
 }
 
 #[test]
-fn quiet_leaves_only_the_table() {
+fn quiet_matrix_prints_only_the_table() {
     let output = isolde(&["matrix", "sqlite", "--quiet"]);
     let text = stdout(&output);
     assert_eq!(text.lines().count(), 3, "{text}");
@@ -60,7 +57,7 @@ fn the_matrix_as_json_has_the_documented_fields() {
 }
 
 #[test]
-fn explain_shows_the_transcript_that_decided() {
+fn matrix_explain_shows_the_transcript_that_decided() {
     let output = isolde(&["matrix", "sqlite+shared-cache", "--explain", "RU/G1a"]);
     let text = stdout(&output);
     assert!(text.contains("G1a is possible") && text.contains("s1> rollback;"), "{text}");
@@ -75,7 +72,8 @@ fn a_replay_shows_steps_levels_waits_and_the_final_state() {
         isolde(&["replay", &hermitage("p4"), "--on", "sqlite+shared-cache", "--level", "all"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    for part in ["READ UNCOMMITTED", "SERIALIZABLE", "waits", "s1 ended", "finally: select", "*"] {
+    for part in ["READ UNCOMMITTED", "SERIALIZABLE", "waits", "s1 ended", "final rows: select", "*"]
+    {
         assert!(text.contains(part), "{part} in\n{text}");
     }
 }
@@ -96,7 +94,7 @@ fn a_replay_writes_json_and_markdown() {
 }
 
 #[test]
-fn an_expectation_that_is_not_met_is_exit_code_1_and_says_what_came() {
+fn an_unmet_expectation_is_exit_code_1_with_the_observed_outcome() {
     let file = file(WRONG_EXPECTATION);
     let output = isolde(&["replay", &file.path().display().to_string()]);
     assert_eq!(output.status.code(), Some(1));
@@ -108,7 +106,7 @@ fn an_expectation_that_is_not_met_is_exit_code_1_and_says_what_came() {
 }
 
 #[test]
-fn usage_errors_are_exit_code_2_and_say_what_would_be_right() {
+fn usage_errors_are_exit_code_2_with_the_valid_values() {
     for (args, hint) in [
         (vec!["matrix", "oracle"], "name an engine"),
         (vec!["matrix", "sqlite+fast"], "sqlite+wal"),
@@ -151,8 +149,8 @@ fn a_container_runtime_that_cannot_run_is_exit_code_4() {
 }
 
 #[test]
-fn every_malformed_file_is_exit_code_5_with_its_place() {
-    let folder = root().join("crates/core/tests/malformed");
+fn every_malformed_file_is_exit_code_5_with_its_position() {
+    let folder = root().join("crates/model/tests/malformed");
     let mut files: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
         .map(|e| e.unwrap().path().display().to_string())
@@ -167,7 +165,7 @@ fn every_malformed_file_is_exit_code_5_with_its_place() {
             "{text}"
         );
     }
-    // All at once, each is named.
+    // All files in one command: each one is named.
     let mut args = vec!["fmt", "--check"];
     args.extend(files.iter().map(String::as_str));
     let output = isolde(&args);
@@ -219,7 +217,7 @@ fn sqlite_works_in_a_new_file_only_and_removes_it() {
 }
 
 #[test]
-fn help_teaches_targets_and_exit_codes_and_completions_are_there() {
+fn help_explains_targets_and_exit_codes_and_completions_exist() {
     let help = stdout(&isolde(&["--help"]));
     assert!(help.contains("Exit codes:") && help.contains("matrix") && help.contains("replay"));
     let matrix = stdout(&isolde(&["matrix", "--help"]));
@@ -231,33 +229,30 @@ fn help_teaches_targets_and_exit_codes_and_completions_are_there() {
 }
 
 #[test]
-fn help_of_a_command_has_its_own_options_first() {
+fn help_of_a_command_lists_its_own_options_first() {
     let help = stdout(&isolde(&["help", "hunt"]));
     assert_eq!(help, stdout(&isolde(&["hunt", "--help"])));
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text} in {help}"));
-    assert!(place("--junit") < place("Options of every command"), "{help}");
-    assert!(place("Options of every command") < place("--json"), "{help}");
+    assert!(place("--junit") < place("Global options"), "{help}");
+    assert!(place("Global options") < place("--json"), "{help}");
     let fmt = isolde(&["fmt", "--via", "podman", "x.case"]);
     assert_eq!(fmt.status.code(), Some(2), "fmt starts no server");
 }
 
 #[test]
-fn options_of_the_environment_are_on_unless_they_say_off() {
+fn environment_options_are_on_unless_set_to_an_off_value() {
     for (value, on) in
         [("1", true), ("true", true), ("yes", true), ("0", false), ("false", false), ("", false)]
     {
-        let output = Command::new(env!("CARGO_BIN_EXE_isolde"))
-            .args(["matrix", "sqlite"])
-            .envs([("ISOLDE_JSON", value), ("ISOLDE_QUIET", value)])
-            .output()
-            .unwrap();
+        let variables = [("ISOLDE_JSON", value), ("ISOLDE_QUIET", value)];
+        let output = command(&["matrix", "sqlite"]).envs(variables).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{value}: {}", stderr(&output));
         assert_eq!(stdout(&output).starts_with('{'), on, "ISOLDE_JSON={value}");
     }
 }
 
 #[test]
-fn servers_lists_what_is_here_and_what_could_be() {
+fn servers_lists_installed_and_fetchable_versions() {
     let text = stdout(&isolde(&["servers"]));
     assert!(text.contains("sqlite") && text.contains("isolde fetch postgres@"), "{text}");
     let value: serde_json::Value =
@@ -266,7 +261,7 @@ fn servers_lists_what_is_here_and_what_could_be() {
 }
 
 #[test]
-fn driver_check_passes_the_example_and_fails_what_is_no_driver() {
+fn driver_check_passes_the_example_and_fails_other_programs() {
     let example = root().join("drivers/sqlite3_driver.py").display().to_string();
     let output = isolde(&["driver-check", "python3", &example]);
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));

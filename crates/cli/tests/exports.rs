@@ -1,22 +1,34 @@
-//! What is exported of recorded runs, in the tools that it is made for: the
-//! real isolationtester, the real mysqltest, Python.
-//!
-//! Skipped with a line that says so where a tool or a server is missing, and
-//! with ISOLDE_TEST_QUICK set.
+//! Exports of recorded runs, run by the tools that they are made for: the real
+//! isolationtester, the real mysqltest, Python.
 
-mod export;
-
-mod program;
-
-use export::{MysqlTest, isolation_output, isolationtester, library, python, runner};
-use isolde_core::script::{Deviation, Spot, mtr_of_run, python_of_run, spec_of_run};
-use isolde_core::{Case, History, Level};
+use isolde_engines::engine::ClientInfo;
 use isolde_engines::runner::Runner;
-use program::{isolde, said, text};
+use isolde_interop::script::{Deviation, Spot, mtr_of_run, python_of_run, spec_of_run};
+use isolde_model::{Case, History, Level};
+use isolde_testing::program::{all_output, isolde, text};
+use isolde_testing::servers::{open, tool};
+use isolde_testing::tools;
+use isolde_testing::tools::{MysqlTest, python};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-/// Runs of the library's cases at the levels that they are about: their own,
-/// or the engine's weakest, usual and strongest.
+/// The cases of these folders of the library, in the order of their files.
+fn library(folders: &[&str]) -> Vec<Case> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let files = folders.iter().flat_map(|f| std::fs::read_dir(root.join(f)).unwrap().flatten());
+    let mut files: Vec<PathBuf> = files.map(|f| f.path()).collect();
+    files.sort();
+    let parse = |f: &PathBuf| isolde_model::case::parse(&std::fs::read_to_string(f).unwrap());
+    files.iter().map(|f| parse(f).unwrap()).collect()
+}
+
+/// What isolationtester prints for an exported spec.
+fn isolation_output(program: &Path, client: &ClientInfo, spec: &str) -> String {
+    tools::isolation_output(program, client, spec, "repro", Duration::from_secs(5))
+}
+
+/// Runs the cases of these folders of the library at their own level, or else at
+/// READ COMMITTED and SERIALIZABLE.
 fn runs(runner: &mut Runner, folders: &[&str]) -> Vec<(Case, History)> {
     let chosen = std::env::var("ISOLDE_TEST_CASE").unwrap_or_default();
     let mut all = Vec::new();
@@ -36,7 +48,7 @@ fn runs(runner: &mut Runner, folders: &[&str]) -> Vec<(Case, History)> {
         for level in levels {
             match runner.run(&case, level) {
                 Ok(history) => all.push((case.clone(), history)),
-                Err(error) => eprintln!("{}: {error}", case.id),
+                Err(error) => eprintln!("{} does not run: {error}", case.id),
             }
         }
     }
@@ -45,10 +57,10 @@ fn runs(runner: &mut Runner, folders: &[&str]) -> Vec<(Case, History)> {
 
 #[test]
 fn specs_of_recorded_runs_print_what_was_recorded_under_isolationtester() {
-    let Some(program) = isolationtester() else { return };
-    let Some(mut runner) = runner("postgres") else { return };
+    let Some(mut runner) = open("postgres") else { return };
+    let Some(program) = tool("isolationtester") else { return };
     let client = runner.engine.client().unwrap();
-    let (mut same, mut unsayable, mut different) = (0, 0, Vec::new());
+    let (mut same, mut unsupported, mut different) = (0, 0, Vec::new());
     for (case, history) in
         runs(&mut runner, &["postgres", "hermitage", "papers", "mariadb", "mysql", "tidb"])
     {
@@ -57,7 +69,7 @@ fn specs_of_recorded_runs_print_what_was_recorded_under_isolationtester() {
             Ok(export) => export,
             Err(why) => {
                 eprintln!("{name}: no spec: {}", why.message);
-                unsayable += 1;
+                unsupported += 1;
                 continue;
             }
         };
@@ -74,19 +86,19 @@ fn specs_of_recorded_runs_print_what_was_recorded_under_isolationtester() {
             }
         }
     }
-    eprintln!("{same} specs as recorded, {unsayable} that cannot be said");
+    eprintln!("{same} specs as recorded, {unsupported} unsupported");
     assert!(different.is_empty(), "{different:?}");
     assert!(same > 20, "{same}");
 }
 
 #[test]
 fn mysqltest_passes_scripts_of_recorded_runs_with_their_results() {
-    let Some(mut runner) = runner("mariadb") else { return };
+    let Some(mut runner) = open("mariadb") else { return };
     let Some(tool) = MysqlTest::on(runner.engine.as_mut()) else { return };
-    let (mut passed, mut unsayable, mut failed) = (0, 0, Vec::new());
+    let (mut passed, mut unsupported, mut failed) = (0, 0, Vec::new());
     for (case, history) in runs(&mut runner, &["mariadb", "mysql", "hermitage", "papers"]) {
         if case.steps.iter().any(|s| s.sql.contains("innodb status")) {
-            // It prints clocks and counters.
+            // Its output has times and counters.
             continue;
         }
         let name = format!("{} at {:?}", case.id, history.level);
@@ -94,32 +106,32 @@ fn mysqltest_passes_scripts_of_recorded_runs_with_their_results() {
             Ok(export) => export,
             Err(why) => {
                 eprintln!("{name}: no script: {}", why.message);
-                unsayable += 1;
+                unsupported += 1;
                 continue;
             }
         };
         match tool.run(runner.engine.as_mut(), &export.text, &export.result) {
             Ok(()) => passed += 1,
-            Err(said) => {
-                eprintln!("=== {name}\n{}\n=== mysqltest\n{said}", export.text);
+            Err(printed) => {
+                eprintln!("=== {name}\n{}\n=== mysqltest\n{printed}", export.text);
                 failed.push(name);
             }
         }
     }
-    eprintln!("{passed} scripts pass, {unsayable} that cannot be said");
+    eprintln!("{passed} scripts pass, {unsupported} unsupported");
     assert!(failed.is_empty(), "{failed:?}");
     assert!(passed > 20, "{passed}");
 }
 
-/// The first number of the recorded rows, changed.
+/// A recorded result with its last digit changed.
 fn falsified(result: &str) -> String {
     let at = result.rfind(|c: char| c.is_ascii_digit()).expect("there are numbers in it");
     let other = if &result[at..=at] == "7" { "8" } else { "7" };
     format!("{}{other}{}", &result[..at], &result[at + 1..])
 }
 
-/// A wait, a deadlock, an error of a constraint, an aborted transaction, and
-/// one that is left open.
+/// A lock wait, a deadlock, a constraint error, an aborted transaction, and a
+/// transaction that is left open.
 const EVERY_KIND: &str = "case: exports/kinds\n\nsetup:\n  create table t (a int primary key, b \
     varchar(20));\n  insert into t values (1, 'x'), (2, null);\n\ns1> begin;\ns2> begin;\n\
     s1> update t set b = 'one' where a = 1;\ns2> update t set b = 'two' where a = 2;\n\
@@ -129,13 +141,13 @@ const EVERY_KIND: &str = "case: exports/kinds\n\nsetup:\n  create table t (a int
     s4> update t set b = 'four' where a = 1;\n";
 
 fn every_kind() -> Case {
-    isolde_core::case::parse(EVERY_KIND).unwrap()
+    isolde_model::case::parse(EVERY_KIND).unwrap()
 }
 
 #[test]
 fn a_falsified_output_is_not_that_of_isolationtester() {
-    let Some(program) = isolationtester() else { return };
-    let Some(mut runner) = runner("postgres") else { return };
+    let Some(mut runner) = open("postgres") else { return };
+    let Some(program) = tool("isolationtester") else { return };
     let client = runner.engine.client().unwrap();
     let case = every_kind();
     let history = runner.run(&case, Some(Level::ReadCommitted)).unwrap();
@@ -155,7 +167,7 @@ fn a_falsified_output_is_not_that_of_isolationtester() {
 
 #[test]
 fn a_falsified_result_does_not_pass_mysqltest() {
-    let Some(mut runner) = runner("mariadb") else { return };
+    let Some(mut runner) = open("mariadb") else { return };
     let Some(tool) = MysqlTest::on(runner.engine.as_mut()) else { return };
     let case = every_kind();
     let history = runner.run(&case, Some(Level::ReadCommitted)).unwrap();
@@ -169,61 +181,54 @@ fn a_falsified_result_does_not_pass_mysqltest() {
     assert!(run(&export.result.replacen("# s1\n", "# s2\n", 1)).is_err());
 }
 
-/// A program exits with 1 when everything that deviates does so again; where
-/// nothing is marked, that is the whole run.
+/// A program exits with 1 when every marked deviation occurs again; without marks
+/// the whole run must recur.
 #[test]
 fn python_programs_do_on_sqlite_what_was_recorded() {
-    if !has_python() {
+    if tool("python3").is_none() {
         return;
     }
     let mut compared = 0;
     for (third, mode) in ["sqlite", "sqlite+wal", "sqlite+shared-cache"].iter().enumerate() {
-        let Some(mut runner) = runner(mode) else { return };
+        let Some(mut runner) = open(mode) else { return };
         for case in library(&["hermitage"]).into_iter().skip(third).step_by(3) {
             let history = runner.run(&case, None).unwrap();
             let program = python_of_run(&case, &history, &[]).unwrap();
-            let (code, said) = python(&program, None);
-            assert_eq!(code, Some(1), "{mode} {}: {said}\n{program}", case.id);
+            let (code, printed) = python(&program, None);
+            assert_eq!(code, Some(1), "{mode} {}: {printed}\n{program}", case.id);
             compared += 1;
         }
     }
-    eprintln!("{compared} programs do what was recorded");
+    assert_eq!(compared, library(&["hermitage"]).len());
+    assert!(compared > 10, "only {compared} programs were compared");
 }
 
 #[test]
-fn a_python_program_tells_a_deviation_from_its_absence() {
-    if !has_python() {
+fn a_python_program_distinguishes_a_deviation_from_its_absence() {
+    if tool("python3").is_none() {
         return;
     }
-    let Some(mut runner) = runner("sqlite") else { return };
+    let Some(mut runner) = open("sqlite") else { return };
     let text = "case: x\n\nsetup:\n  create table t (a int primary key, b text);\n  \
                 insert into t values (1, 'it''s \\\"so\\\"');\n\ns1> select b, 1.5, null, x'00ff' from t;\n\
                 s1> insert into t values (1, '');\n";
-    let case = isolde_core::case::parse(text).unwrap();
+    let case = isolde_model::case::parse(text).unwrap();
     let history = runner.run(&case, None).unwrap();
     let marked = |spot| [Deviation { spot, expected: "other rows".into() }];
     for spot in [Spot::Step(0), Spot::Step(1), Spot::Final(0)] {
-        let (code, said) = python(&python_of_run(&case, &history, &marked(spot)).unwrap(), None);
-        assert_eq!(code, Some(1), "{said}");
-        assert!(said.contains("expected: other rows"), "{said}");
+        let (code, printed) = python(&python_of_run(&case, &history, &marked(spot)).unwrap(), None);
+        assert_eq!(code, Some(1), "{printed}");
+        assert!(printed.contains("expected: other rows"), "{printed}");
     }
-    // The same program where the engine does something else.
+    // The same program where the engine behaves otherwise.
     let program = python_of_run(&case, &history, &marked(Spot::Final(0))).unwrap();
-    let mended = program.replace("insert into t values (1, 'it", "insert into t values (2, 'it");
-    assert_ne!(program, mended);
-    let (code, said) = python(&mended, None);
-    assert_eq!((code, said.contains("does not show")), (Some(0), true), "{said}");
-    // What cannot be tried is neither.
+    let changed = program.replace("insert into t values (1, 'it", "insert into t values (2, 'it");
+    assert_ne!(program, changed);
+    let (code, printed) = python(&changed, None);
+    assert_eq!((code, printed.contains("does not show")), (Some(0), true), "{printed}");
+    // A program that cannot run reports neither.
     let broken = program.replace("create table t (", "create tabel t (");
     assert_eq!(python(&broken, None).0, Some(2));
-}
-
-fn has_python() -> bool {
-    let there = std::process::Command::new("python3").arg("--version").output().is_ok();
-    if !there {
-        eprintln!("skipped: there is no python3 here");
-    }
-    there
 }
 
 /// The folder of the first finding of short hunts with a planted fault.
@@ -233,8 +238,8 @@ fn planted(target: &str, dir: &Path) -> PathBuf {
         let (seed, out) = (seed.to_string(), dir.join(format!("{target}-{seed}")));
         let arguments = ["hunt", target, "--seed", &seed, "--out", text(&out)];
         let output = isolde(&[&arguments[..], &fault].concat());
-        let folders =
-            std::fs::read_dir(out.join("findings")).unwrap_or_else(|_| panic!("{}", said(&output)));
+        let folders = std::fs::read_dir(out.join("findings"))
+            .unwrap_or_else(|_| panic!("{}", all_output(&output)));
         if let Some(first) = folders.map(|f| f.unwrap().path()).min() {
             return first;
         }
@@ -244,26 +249,29 @@ fn planted(target: &str, dir: &Path) -> PathBuf {
 
 fn converted(folder: &Path, to: &str) -> String {
     let output = isolde(&["convert", text(folder), "--to", to]);
-    assert_eq!(output.status.code(), Some(0), "{to}: {}", said(&output));
+    assert_eq!(output.status.code(), Some(0), "{to}: {}", all_output(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The engine itself does right, so its tools see the recorded result fail.
+/// The engine without the fault is sound, so the recorded result fails in its
+/// tools.
 #[test]
-fn findings_of_a_planted_fault_do_not_show_without_it() {
+fn exports_of_a_planted_fault_do_not_reproduce_without_it() {
     let dir = tempfile::tempdir().unwrap();
     let read = |folder: &Path, name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
-    if has_python() {
+    if tool("python3").is_some() {
         let folder = planted("sqlite", dir.path());
-        let (code, said) = python(&read(&folder, "repro.py"), None);
-        assert_eq!((code, said.contains("does not show")), (Some(0), true), "{said}");
+        let (code, printed) = python(&read(&folder, "repro.py"), None);
+        assert_eq!((code, printed.contains("does not show")), (Some(0), true), "{printed}");
         assert_eq!(converted(&folder, "python"), read(&folder, "repro.py"));
         assert_eq!(converted(&folder, "report"), read(&folder, "report.md"));
         assert!(read(&folder, "report.md").contains("was planted"));
         let output = isolde(&["convert", text(dir.path()), "--to", "report"]);
         assert_eq!(output.status.code(), Some(5), "{output:?}");
     }
-    if let (Some(program), Some(runner)) = (isolationtester(), runner("postgres")) {
+    if let Some(runner) = open("postgres")
+        && let Some(program) = tool("isolationtester")
+    {
         let folder = planted("postgres", dir.path());
         let client = runner.engine.client().unwrap();
         let theirs = isolation_output(&program, &client, &read(&folder, "repro.spec"));
@@ -271,7 +279,7 @@ fn findings_of_a_planted_fault_do_not_show_without_it() {
         assert_ne!(theirs, read(&folder, "repro.out"));
         assert_eq!(converted(&folder, "spec-out"), read(&folder, "repro.out"));
     }
-    let Some(mut runner) = runner("mariadb") else { return };
+    let Some(mut runner) = open("mariadb") else { return };
     let Some(tool) = MysqlTest::on(runner.engine.as_mut()) else { return };
     let folder = planted("mariadb", dir.path());
     let (test, result) = (read(&folder, "repro.test"), read(&folder, "repro.result"));
@@ -280,7 +288,7 @@ fn findings_of_a_planted_fault_do_not_show_without_it() {
 }
 
 #[test]
-fn a_format_that_says_what_came_back_wants_a_run() {
+fn formats_with_results_require_a_recorded_run() {
     let dir = tempfile::tempdir().unwrap();
     let (file, run) = (dir.path().join("a.case"), dir.path().join("run.json"));
     std::fs::write(
@@ -290,21 +298,25 @@ fn a_format_that_says_what_came_back_wants_a_run() {
     .unwrap();
     let output = isolde(&["convert", text(&file), "--to", "python"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("--history"), "{}", said(&output));
+    assert!(all_output(&output).contains("--history"), "{}", all_output(&output));
     let output = isolde(&["replay", text(&file), "--on", "sqlite", "--json"]);
     std::fs::write(&run, &output.stdout).unwrap();
     let with_run =
         |to: &str| isolde(&["convert", text(&file), "--to", to, "--history", text(&run)]);
-    assert!(said(&with_run("python")).contains("affected 1"), "{}", said(&with_run("python")));
-    assert!(said(&with_run("report")).contains("## Steps"));
-    assert!(said(&with_run("sql")).contains("-- 1 row"), "{}", said(&with_run("sql")));
+    assert!(
+        all_output(&with_run("python")).contains("affected 1"),
+        "{}",
+        all_output(&with_run("python"))
+    );
+    assert!(all_output(&with_run("report")).contains("## Steps"));
+    assert!(all_output(&with_run("sql")).contains("-- 1 row"), "{}", all_output(&with_run("sql")));
     for bad in ["{", "{}", "{\"runs\": []}", "{\"case\": \"a\"}"] {
         std::fs::write(&run, bad).unwrap();
         assert_eq!(
             with_run("report").status.code(),
             Some(5),
             "{bad}: {}",
-            said(&with_run("report"))
+            all_output(&with_run("report"))
         );
     }
 }

@@ -1,23 +1,19 @@
-//! `isolde faults` as people and scripts see it.
+//! `isolde faults`: its table, JSON and exit codes.
 
-use std::process::{Command, Output, Stdio};
+use isolde_testing::program::{isolde, stderr, stdout};
+use std::process::Output;
 
 fn faults(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
-    command.arg("faults").args(args).stdin(Stdio::null()).output().unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    isolde(&[&["faults"], args].concat())
 }
 
 const CHOSEN: [&str; 5] =
     ["sqlite", "--fault", "statement-dropped,weaker-level,dirty-read", "--cases", "200"];
 
 #[test]
-fn each_fault_is_caught_by_the_oracle_that_should_see_it() {
+fn each_fault_is_caught_by_its_oracle() {
     let output = faults(&[&CHOSEN[..], &["--json"]].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let answer: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     let caught = |name: &str| -> Vec<String> {
         let all = answer["faults"].as_array().unwrap();
@@ -28,7 +24,7 @@ fn each_fault_is_caught_by_the_oracle_that_should_see_it() {
     let of_writes = ["tx-wss", "stmt-wss"];
     let sees = |fault: &str, oracle: &str| caught(fault).iter().any(|seen| seen == oracle);
     assert!(of_writes.iter().all(|oracle| sees("statement-dropped", oracle)));
-    // What a read returned is not seen in what the writes left.
+    // The result of a read does not show in the written rows.
     assert!(sees("dirty-read", "serial-reads"));
     assert!(!of_writes.iter().any(|oracle| sees("dirty-read", oracle)));
     let level = &answer["faults"][1];
@@ -37,7 +33,7 @@ fn each_fault_is_caught_by_the_oracle_that_should_see_it() {
 }
 
 #[test]
-fn the_table_has_a_line_a_fault_and_a_column_an_oracle() {
+fn the_fault_table_has_one_line_per_fault_and_one_column_per_oracle() {
     let output = faults(&CHOSEN);
     assert_eq!(output.status.code(), Some(0));
     let table = stdout(&output);
@@ -45,23 +41,23 @@ fn the_table_has_a_line_a_fault_and_a_column_an_oracle() {
     for oracle in ["tx-wss", "stmt-wss", "serial-reads", "crash"] {
         assert!(line("concerns").contains(oracle), "{table}");
     }
-    assert!(line("statement-dropped").contains(" cases, "), "{table}");
+    assert!(line("statement-dropped").contains(" case"), "{table}");
     assert!(line("weaker-level").contains("cannot be planted: it has one level only"), "{table}");
-    assert!(line("dirty-read").contains('–') && line("dirty-read").contains(" cases, "), "{table}");
+    assert!(line("dirty-read").contains('–') && line("dirty-read").contains(" case"), "{table}");
 }
 
 #[test]
-fn a_fault_that_nobody_sees_is_a_hole_in_the_net() {
+fn a_fault_that_no_oracle_catches_is_exit_code_1() {
     let never = ["sqlite", "--fault", "statement-dropped", "--fault-rate", "0", "--cases", "30"];
     let output = faults(&never);
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     let seen =
-        stdout(&output).lines().any(|l| l.contains("statement-dropped") && l.contains("cases,"));
+        stdout(&output).lines().any(|l| l.contains("statement-dropped") && l.contains(" case"));
     assert!(!seen, "{}", stdout(&output));
 }
 
 #[test]
-fn all_faults_are_listed_and_others_refused() {
+fn all_faults_are_listed_and_unknown_names_refused() {
     let listed = faults(&["--list"]);
     assert_eq!(listed.status.code(), Some(0));
     let names: Vec<&str> = isolde_engines::fault::FAULTS.iter().map(|f| f.name).collect();

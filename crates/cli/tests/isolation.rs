@@ -1,38 +1,33 @@
-//! `--oracle isolation` as people meet it.
+//! The oracles `isolation`, `topological` and `merged` on the command line.
 
-mod program;
-
-use program::{isolde, said, stdout, text};
+use isolde_testing::program::{all_output, isolde, stdout, text};
+use isolde_testing::servers;
 use serde_json::Value;
 use std::path::Path;
 
-fn quick() -> bool {
-    std::env::var_os("ISOLDE_TEST_QUICK").is_some()
-}
-
 fn case(name: &str) -> String {
-    format!("{}/../../cases/hermitage/{name}.case", env!("CARGO_MANIFEST_DIR"))
+    format!("{}/cases/hermitage/{name}.case", env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]
-fn a_case_shows_its_cycle_and_whether_the_level_allows_it() {
-    if quick() {
+fn the_isolation_oracle_shows_a_cycle_and_whether_the_level_allows_it() {
+    if !servers::is_available("postgres") {
         return;
     }
     let file = case("p4");
     let ran =
         isolde(&["replay", &file, "--on", "postgres", "--oracle", "isolation", "--level", "all"]);
-    let said = said(&ran);
-    assert_eq!(ran.status.code(), Some(0), "{said}");
-    let (weak, strong) = said.split_once("at REPEATABLE READ").expect("each level has a part");
+    let printed = all_output(&ran);
+    assert_eq!(ran.status.code(), Some(0), "{printed}");
+    let (weak, strong) = printed.split_once("at REPEATABLE READ").expect("each level has a part");
     assert!(weak.contains("lost-update") && weak.contains("allowed at this level"), "{weak}");
     assert!(weak.contains("comes before"), "a cycle in words: {weak}");
     assert!(strong.contains("no anomaly"), "{strong}");
 }
 
 #[test]
-fn write_skew_is_allowed_at_repeatable_read_and_says_so_as_json() {
-    if quick() {
+fn write_skew_is_allowed_at_repeatable_read_in_json() {
+    if !servers::is_available("postgres") {
         return;
     }
     let file = case("g2-item");
@@ -58,9 +53,9 @@ fn write_skew_is_allowed_at_repeatable_read_and_says_so_as_json() {
     assert!(all[0]["anomalies"].as_array().unwrap().iter().all(|a| a["ruled_out"] == false));
 }
 
-/// A write skew of which both reads go through views, one of them made of the other.
+/// A write skew whose reads go through views, one of them defined on the other.
 #[test]
-fn reads_through_views_say_what_they_read() {
+fn reads_through_views_are_attributed_to_base_rows() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("views.case");
     std::fs::write(
@@ -73,16 +68,15 @@ fn reads_through_views_say_what_they_read() {
          s1> commit;\ns2> commit;\n\nfinal:\n  select a, b from t;\n",
     )
     .unwrap();
-    let targets = if quick() { &["sqlite"][..] } else { &["postgres", "mariadb"][..] };
-    for target in targets {
-        let serial = *target == "sqlite";
+    for target in servers::available(&["sqlite", "postgres", "mariadb"]) {
+        let serial = target == "sqlite";
         let level = if serial { "serializable" } else { "repeatable read" };
         let on = ["--on", target, "--level", level];
         let ran = isolde(&[&["replay", text(&file), "--oracle", "isolation"], &on[..]].concat());
-        let said = said(&ran);
-        assert!(!said.contains("left alone"), "{target}: {said}");
+        let printed = all_output(&ran);
+        assert!(!printed.contains("not instrumented"), "{target}: {printed}");
         let expected = if serial { "no anomaly" } else { "write-skew" };
-        assert!(said.contains(expected), "{target}: {said}");
+        assert!(printed.contains(expected), "{target}: {printed}");
         let ran = isolde(&[&["explain", text(&file), "--json"], &on[..]].concat());
         let explained: Value = serde_json::from_str(&stdout(&ran)).expect("JSON");
         let steps = explained.to_string();
@@ -91,7 +85,7 @@ fn reads_through_views_say_what_they_read() {
 }
 
 #[test]
-fn what_cannot_be_told_about_is_left_alone_and_said() {
+fn statements_that_cannot_be_instrumented_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("mine.case");
     std::fs::write(
@@ -103,17 +97,17 @@ fn what_cannot_be_told_about_is_left_alone_and_said() {
     )
     .unwrap();
     let ran = isolde(&["replay", text(&file), "--oracle", "isolation"]);
-    let said = said(&ran);
-    assert_eq!(ran.status.code(), Some(0), "{said}");
-    assert!(said.contains("left alone: select total(b) from t"), "{said}");
-    assert!(said.contains("no anomaly"), "{said}");
+    let printed = all_output(&ran);
+    assert_eq!(ran.status.code(), Some(0), "{printed}");
+    assert!(printed.contains("not instrumented: select total(b) from t"), "{printed}");
+    assert!(printed.contains("no anomaly"), "{printed}");
     let other = isolde(&["replay", text(&file), "--oracle", "tx-wss"]);
     assert_eq!(other.status.code(), Some(2));
 }
 
 #[test]
-fn a_hunt_at_full_speed_draws_the_cycle_that_a_fault_makes() {
-    if quick() {
+fn a_full_speed_hunt_draws_the_cycle_of_a_planted_fault() {
+    if !servers::is_available("postgres") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -136,8 +130,8 @@ fn a_hunt_at_full_speed_draws_the_cycle_that_a_fault_makes() {
         "--out",
         text(&out),
     ]);
-    let said = said(&ran);
-    assert_eq!(ran.status.code(), Some(1), "{said}");
+    let printed = all_output(&ran);
+    assert_eq!(ran.status.code(), Some(1), "{printed}");
     let folders = std::fs::read_dir(out.join("findings")).unwrap();
     let folder = folders.flatten().next().expect("a finding").path();
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
@@ -146,12 +140,12 @@ fn a_hunt_at_full_speed_draws_the_cycle_that_a_fault_makes() {
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("data:image/svg+xml"), "the cycle is in the page");
     let checked = isolde(&["check", text(&folder.join("history.jsonl"))]);
-    assert_eq!(checked.status.code(), Some(1), "{}", program::said(&checked));
+    assert_eq!(checked.status.code(), Some(1), "{}", all_output(&checked));
     assert!(Path::new(&folder.join("case.case")).exists());
 }
 
 #[test]
-fn without_a_fault_a_hunt_at_full_speed_is_silent() {
+fn a_full_speed_hunt_without_a_fault_finds_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let ran = isolde(&[
@@ -172,34 +166,34 @@ fn without_a_fault_a_hunt_at_full_speed_is_silent() {
         "--out",
         text(&out),
     ]);
-    let said = said(&ran);
-    assert_eq!(ran.status.code(), Some(0), "{said}");
-    assert!(said.contains("0 bug"), "{said}");
+    let printed = all_output(&ran);
+    assert_eq!(ran.status.code(), Some(0), "{printed}");
+    assert!(printed.contains("0 bug"), "{printed}");
 }
 
-/// The paper's figure 1, which is documented behaviour, and why.
+/// The paper's figure 1, which is documented behaviour.
 #[test]
-fn a_case_is_judged_by_what_its_statements_do_alone() {
-    if quick() {
+fn the_topological_oracle_compares_with_statements_run_alone() {
+    if !servers::is_available("mariadb") {
         return;
     }
-    let file = format!("{}/../../cases/papers/txcheck-figure-1.case", env!("CARGO_MANIFEST_DIR"));
+    let file = format!("{}/cases/papers/txcheck-figure-1.case", env!("CARGO_MANIFEST_DIR"));
     let judged = ["replay", &file, "--on", "mariadb", "--oracle", "topological"];
     let ran = isolde(&judged);
-    let told = said(&ran);
-    assert_eq!(ran.status.code(), Some(0), "{told}");
-    assert!(told.contains("s1.2 before s2.4: predicate-write, row t0#"), "{told}");
-    assert!(told.contains("return and leave the same in 3 orders"), "{told}");
+    let printed = all_output(&ran);
+    assert_eq!(ran.status.code(), Some(0), "{printed}");
+    assert!(printed.contains("s1.2 before s2.4: predicate-write, row t0#"), "{printed}");
+    assert!(printed.contains("return and leave the same in 3 orders"), "{printed}");
     let ran = isolde(&[&judged[..], &["--json"]].concat());
     let all: Value = serde_json::from_str(&stdout(&ran)).expect("JSON");
     assert_eq!(all[0]["oracle"], "topological");
     assert_eq!(all[0]["graph"]["statements"].as_array().map(Vec::len), Some(5), "{all}");
     let ran = isolde(&[&judged[..], &["--level", "read uncommitted"]].concat());
-    assert_eq!(ran.status.code(), Some(3), "it is refused: {}", said(&ran));
+    assert_eq!(ran.status.code(), Some(3), "it is refused: {}", all_output(&ran));
 }
 
 #[test]
-fn merged_transactions_are_told_apart_from_no_serial_order() {
+fn the_merged_oracle_accepts_serial_transactions() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("three.case");
     std::fs::write(
@@ -210,10 +204,9 @@ fn merged_transactions_are_told_apart_from_no_serial_order() {
          select a, b from t;\n",
     )
     .unwrap();
-    let targets = if quick() { &["sqlite"][..] } else { &["sqlite", "postgres", "mariadb"][..] };
-    for target in targets {
+    for target in servers::available(&["sqlite", "postgres", "mariadb"]) {
         let ran = isolde(&["replay", text(&file), "--on", target, "--oracle", "merged"]);
-        assert_eq!(ran.status.code(), Some(0), "{target}: {}", said(&ran));
-        assert!(said(&ran).contains("nothing differs"), "{target}: {}", said(&ran));
+        assert_eq!(ran.status.code(), Some(0), "{target}: {}", all_output(&ran));
+        assert!(all_output(&ran).contains("no difference"), "{target}: {}", all_output(&ran));
     }
 }

@@ -1,16 +1,17 @@
-//! The library of known bugs, through the program as people run it.
+//! The library of known bugs: `isolde test` and `isolde list`.
 
-mod program;
-
-use program::{isolde, stdout};
+use isolde_testing::processes::{signal, wait_until};
+use isolde_testing::program::{command, isolde, stdout};
+use isolde_testing::servers;
+use rustix::process::Signal;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::Stdio;
 
 fn library() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases")
 }
 
-/// A folder of its own with one case in it; removed at the end.
+/// A new folder with one case, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -58,7 +59,7 @@ shows when:
 ";
 
 #[test]
-fn the_library_does_on_sqlite_what_is_recorded() {
+fn the_library_behaves_on_sqlite_as_recorded() {
     let cases = library();
     let output = isolde(&["test", "--on", "sqlite", "--cases", cases.to_str().unwrap()]);
     let text = stdout(&output);
@@ -68,7 +69,7 @@ fn the_library_does_on_sqlite_what_is_recorded() {
 }
 
 #[test]
-fn recording_again_changes_nothing_and_leaves_out_what_is_random() {
+fn recording_again_changes_nothing_and_omits_random_values() {
     let folder = Folder::with("record", CASE);
     let record = || isolde(&["test", "--on", "sqlite", "--record", "--cases", folder.path()]);
     let first = record();
@@ -83,7 +84,7 @@ fn recording_again_changes_nothing_and_leaves_out_what_is_random() {
 }
 
 #[test]
-fn comments_on_recordings_outlive_a_new_recording() {
+fn comments_on_recordings_survive_a_new_recording() {
     let folder = Folder::with("comments", CASE);
     let record = || isolde(&["test", "--on", "sqlite", "--record", "--cases", folder.path()]);
     record();
@@ -96,25 +97,21 @@ fn comments_on_recordings_outlive_a_new_recording() {
 }
 
 #[test]
-fn an_interrupted_recording_keeps_what_it_has_run() {
+fn an_interrupted_recording_keeps_completed_cases() {
     let folder = Folder::with("interrupt", CASE);
-    // The second case is in no hurry, so the interrupt finds it running.
+    // The second case is slow, so that the interrupt arrives while it runs.
     let slow = "case: some/second\ntitle: Slow\nkind: scenario\n\ns1> with recursive c(x) as (select 1 \
                 union all select x + 1 from c where x < 2000000) select count(*) from c;\n";
     std::fs::write(folder.0.join("some/second.case"), slow).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_isolde"))
-        .args(["test", "--on", "sqlite", "--record", "--repeat", "1000", "some/second|A wait"])
-        .args(["--cases", folder.path()])
-        .stdout(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let started = std::time::Instant::now();
-    while !folder.case().contains("expect sqlite") {
-        assert!(started.elapsed().as_secs() < 100, "the first case was not recorded");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
+    let mut child =
+        command(&["test", "--on", "sqlite", "--record", "--repeat", "1000", "some/second|A wait"])
+            .args(["--cases", folder.path()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+    wait_until("the first case is recorded", || folder.case().contains("expect sqlite"));
+    signal(child.id(), Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(folder.case().contains("  final (3)\n"), "{}", folder.case());
     let names = std::fs::read_dir(folder.0.join("some")).unwrap();
@@ -122,7 +119,7 @@ fn an_interrupted_recording_keeps_what_it_has_run() {
 }
 
 #[test]
-fn outcomes_that_an_engine_leaves_open_are_all_as_recorded() {
+fn alternative_recorded_outcomes_are_all_accepted() {
     let folder = Folder::with("open", CASE);
     isolde(&["test", "--on", "sqlite", "--record", "--cases", folder.path()]);
     let recorded = folder.case();
@@ -132,7 +129,7 @@ fn outcomes_that_an_engine_leaves_open_are_all_as_recorded() {
     let test = || isolde(&["test", "--on", "sqlite", "--cases", folder.path()]);
     write(recorded.replace(claims, &format!("{other}or:\n{claims}")));
     assert!(test().status.success(), "{}", stdout(&test()));
-    // Anything outside of them still differs, from the nearest one.
+    // Any other outcome still differs from the nearest recorded one.
     let third = claims.replace("final (3)", "final (5)");
     write(recorded.replace(claims, &format!("{other}or:\n{third}")));
     assert_eq!(test().status.code(), Some(1));
@@ -140,13 +137,13 @@ fn outcomes_that_an_engine_leaves_open_are_all_as_recorded() {
 }
 
 #[test]
-fn recording_often_finds_every_outcome_of_what_varies() {
+fn repeated_recording_finds_every_outcome_of_a_case_that_varies() {
     let coin = CASE.replace("random() as r", "abs(random() % 2) as r");
     let folder = Folder::with("coin", &coin);
     let record = |often: &str| {
         isolde(&["test", "--on", "sqlite", "--record", "--repeat", often, "--cases", folder.path()])
     };
-    // Forty equal tosses are less likely than a broken machine.
+    // Forty equal random outcomes are practically impossible.
     assert!(record("40").status.success());
     let recorded = folder.case();
     assert_eq!(recorded.matches("\nor:\n").count(), 1, "{recorded}");
@@ -158,12 +155,15 @@ fn recording_often_finds_every_outcome_of_what_varies() {
 }
 
 #[test]
-fn a_case_with_server_options_is_refused_where_nobody_can_set_them() {
+fn a_case_with_server_options_is_refused_on_engines_without_them() {
     let text = CASE.replace("kind: scenario\n", "kind: scenario\nserver options: --x=1\n");
     let folder = Folder::with("options", &text);
     let output = isolde(&["test", "--on", "sqlite", "--cases", folder.path()]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("some/case skipped on sqlite") && said.contains("--x=1"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        printed.contains("some/case skipped on sqlite") && printed.contains("--x=1"),
+        "{printed}"
+    );
     let file = folder.0.join("some/case.case");
     let output = isolde(&["replay", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
@@ -211,7 +211,7 @@ fn a_bad_regex_and_a_bad_case_have_their_exit_codes() {
 fn the_page_of_known_bugs_is_current() {
     let cases = library();
     let made = stdout(&isolde(&["list", "--markdown", "--cases", cases.to_str().unwrap()]));
-    let page = library().join("../docs/known-bugs.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/known-bugs.md");
     let kept = std::fs::read_to_string(page).expect("docs/known-bugs.md is there");
     assert!(made == kept, "run `isolde list --markdown > docs/known-bugs.md`");
 }
@@ -219,7 +219,7 @@ fn the_page_of_known_bugs_is_current() {
 #[test]
 fn the_page_of_rules_is_current() {
     let made = stdout(&isolde(&["list", "--rules"]));
-    let page = library().join("../docs/semantics.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/semantics.md");
     let kept = std::fs::read_to_string(page).expect("docs/semantics.md is there");
     assert!(made == kept, "run `isolde list --rules > docs/semantics.md`");
 }
@@ -233,38 +233,16 @@ fn the_list_as_json_has_every_case() {
     assert!(cases.iter().all(|c| c["kind"].is_string()));
 }
 
-/// The servers that every full run has, within the two minutes that a
-/// regression suite may take.
+/// Also on MySQL where it was fetched.
 #[test]
-fn the_library_does_on_servers_what_is_recorded() {
-    if std::env::var_os("ISOLDE_TEST_QUICK").is_some() {
-        println!("skipped: postgres, mariadb, mysql (quick run)");
-        return;
-    }
-    let servers = stdout(&isolde(&["servers", "--json"]));
-    let servers: serde_json::Value = serde_json::from_str(&servers).unwrap();
-    let here = |engine: &str, version: &str| {
-        let of = |place: &str| servers[place].as_array().unwrap().clone();
-        of("machine").into_iter().chain(of("cache")).any(|s| {
-            s["engine"] == engine && s["version"].as_str().unwrap_or("").starts_with(version)
-        })
-    };
-    let mut arguments = vec!["test", "--on", "sqlite"];
-    for (target, engine, version) in [
-        ("postgres@15", "postgres", "15."),
-        ("mariadb@10.11", "mariadb", "10.11."),
-        ("mysql@9.7", "mysql", "9.7."),
-    ] {
-        if here(engine, version) {
-            arguments.push(target);
-        } else {
-            println!("skipped: {target} is not installed");
-        }
-    }
+fn the_library_behaves_on_servers_as_recorded() {
+    let targets = servers::available(&["postgres", "mariadb", "mysql@9.7"]);
+    let Some(first) = targets.first() else { return };
     let cases = library();
-    arguments.extend(["--cases", cases.to_str().unwrap()]);
-    let started = std::time::Instant::now();
-    let output = isolde(&arguments);
-    assert!(output.status.success(), "{}", stdout(&output));
-    assert!(started.elapsed().as_secs() < 120, "it took {:?}", started.elapsed());
+    let folder = ["--cases", cases.to_str().unwrap()];
+    let output = isolde(&[&["test", "--on"], &targets[..], &folder].concat());
+    let text = stdout(&output);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("hermitage/p4") && text.contains(first), "{text}");
+    assert!(text.contains(" 0 differ"), "{text}");
 }

@@ -1,9 +1,7 @@
-//! `--out` of `isolde hunt` and `isolde merge`: what is not ours is never
-//! touched, and nothing that was found is deleted.
+//! `--out` of `isolde hunt` and `isolde merge`: foreign files are never changed,
+//! and findings are never deleted.
 
-mod program;
-
-use program::{hunting, isolde, stderr, text};
+use isolde_testing::program::{hunting, isolde, stderr, text};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -16,7 +14,7 @@ fn hunt(out: &Path, more: &[&str]) -> Output {
 }
 
 #[test]
-fn a_folder_that_is_not_a_hunts_is_refused_and_nothing_in_it_changes() {
+fn an_output_folder_of_something_else_is_refused_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let part = dir.path().join("part");
     assert_eq!(hunt(&part, &[]).status.code(), Some(0));
@@ -25,17 +23,17 @@ fn a_folder_that_is_not_a_hunts_is_refused_and_nothing_in_it_changes() {
     fs::write(mine.join("findings/thesis.tex"), "years of work").unwrap();
     let link = dir.path().join("link");
     symlink(&part, &link).unwrap();
-    for (out, said) in [
+    for (out, reason) in [
         (mine.as_path(), "is not empty"),
-        (Path::new("/"), "root of all files"),
+        (Path::new("/"), "root of the file system"),
         (&link, "is a symbolic link"),
         (Path::new("/dev/null"), "is a file"),
     ] {
         let merged = isolde(&["merge", text(&part), "--out", text(out)]);
         for output in [hunt(out, &[]), merged] {
             assert_eq!(output.status.code(), Some(6), "{}: {}", out.display(), stderr(&output));
-            let named = stderr(&output).contains(said) || stderr(&output).contains("is the part");
-            assert!(named, "{said}: {}", stderr(&output));
+            let named = stderr(&output).contains(reason) || stderr(&output).contains("is the part");
+            assert!(named, "{reason}: {}", stderr(&output));
         }
     }
     assert_eq!(fs::read_to_string(mine.join("findings/thesis.tex")).unwrap(), "years of work");
@@ -50,8 +48,8 @@ fn an_earlier_hunt_is_moved_aside_by_a_hunt_and_by_a_merge() {
     for n in 1..=3 {
         let output = hunt(&at("out"), &[]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-        let told = stderr(&output).contains("the earlier hunt is now in");
-        assert_eq!(told, n > 1, "{}", stderr(&output));
+        let is_named = stderr(&output).contains("moved the earlier hunt to");
+        assert_eq!(is_named, n > 1, "{}", stderr(&output));
         fs::write(at("out").join("note.txt"), n.to_string()).unwrap();
     }
     let note = |name: &str| fs::read_to_string(at(name).join("note.txt")).unwrap();
@@ -63,7 +61,7 @@ fn an_earlier_hunt_is_moved_aside_by_a_hunt_and_by_a_merge() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(note("out.old.3"), "3");
     assert!(at("out/isolde.hunt").exists() && !at("out/note.txt").exists());
-    // What holds a part may not be moved from under it.
+    // A folder that contains a part of the merge may not be moved.
     fs::rename(at("out.old"), at("out/part")).unwrap();
     let output = isolde(&["merge", text(&at("out/part")), "--out", text(&at("out"))]);
     assert_eq!(output.status.code(), Some(6));
@@ -84,13 +82,13 @@ fn a_second_hunt_in_the_same_folder_is_refused_while_the_first_runs() {
     }
     first.kill().unwrap();
     first.wait().unwrap();
-    // A lock dies with its holder.
+    // The lock ends with its process.
     assert_eq!(hunt(&out, &[]).status.code(), Some(0));
     assert!(dir.path().join("out.old/hunt.json").exists());
 }
 
 #[test]
-fn a_part_with_links_in_it_leaks_nothing_into_the_union_or_the_page() {
+fn symbolic_links_in_a_part_leak_nothing_into_a_merge_or_report() {
     let dir = tempfile::tempdir().unwrap();
     let (part, union) = (dir.path().join("part"), dir.path().join("union"));
     let fault = ["--fault", "statement-dropped", "--fault-rate=1"];

@@ -1,159 +1,88 @@
-//! Private servers and users' servers: what Isolde starts goes with it, and
-//! what is not its own stays as it was.
+//! Private servers end with Isolde, and a user's server is left as it was.
 
-mod servers;
+use isolde_testing::processes::{scratch_directories_of, servers_of, signal, wait_until};
+use isolde_testing::program::{command, isolde, stderr, stdout, text};
+use isolde_testing::servers;
+use isolde_testing::user_server::UserServer;
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output};
+use std::time::Duration;
 
-use servers::Server;
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-fn isolde() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isolde"));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    isolde().args(args).output().unwrap()
-}
-
-/// Prints a line and says false when the test cannot run here.
-fn here(engine: &str, version: Option<&str>) -> bool {
-    let cache = isolde_engines::fetch::install::Cache::open();
-    let quick = std::env::var_os("ISOLDE_TEST_QUICK").is_some();
-    let found = isolde_engines::fetch::install::find(engine, version, &cache).is_ok();
-    // What ./test installs must be there; only what must be fetched may lack.
-    let may_lack = version.is_some() || !["postgres", "mariadb"].contains(&engine);
-    let skip = quick || (!found && may_lack);
-    if skip {
-        let name = version.map_or(engine.to_string(), |v| format!("{engine}@{v}"));
-        println!("skipped: {name}");
-        if let Some(path) = std::env::var_os("ISOLDE_TEST_SKIPPED") {
-            let mut list =
-                std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-            std::io::Write::write_all(&mut list, format!("{name}\n").as_bytes()).unwrap();
-        }
-    }
-    !skip
-}
-
-/// Processes that work in the scratch directories of an Isolde process.
-fn servers_of(isolde: u32) -> Vec<(u32, String)> {
-    let mark = format!("isolde-{isolde}-");
-    std::fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|entry| {
-            let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
-            let line = std::fs::read(entry.path().join("cmdline")).ok()?;
-            let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            (pid != isolde && line.contains(&mark)).then_some((pid, line))
-        })
-        .collect()
-}
-
-fn scratch_of(isolde: u32) -> Vec<String> {
-    let mark = format!("isolde-{isolde}-");
-    ["/dev/shm", "/tmp"]
-        .iter()
-        .filter_map(|root| std::fs::read_dir(root).ok())
-        .flat_map(|entries| entries.flatten())
-        .map(|entry| entry.path().display().to_string())
-        .filter(|path| path.contains(&mark))
-        .collect()
-}
-
-fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
-    let since = Instant::now();
-    while !condition() {
-        assert!(since.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// An Isolde that is busy for a long time on a server of its own.
+/// Starts Isolde with a long case on a private server.
 fn busy(target: &str, sleep: &str) -> (Child, tempfile::TempPath) {
-    let text = format!(
+    let case = format!(
         "case: long\n\nsetup:\n  create table t (a int);\n\ns1> begin;\ns1> select {sleep}(25);\n"
     );
     let file = tempfile::Builder::new().suffix(".case").tempfile().unwrap().into_temp_path();
-    std::fs::write(&file, text).unwrap();
-    let child = isolde().args(["replay", file.to_str().unwrap(), "--on", target]).spawn().unwrap();
-    wait_for("the server starts", || !servers_of(child.id()).is_empty());
+    std::fs::write(&file, case).unwrap();
+    let child = command(&["replay", text(&file), "--on", target]).spawn().unwrap();
+    wait_until("the server starts", || !servers_of(child.id()).is_empty());
+    // No condition is visible from outside for "the statement runs".
     std::thread::sleep(Duration::from_millis(1500));
     (child, file)
-}
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
 }
 
 const BUSY: [(&str, &str); 2] = [("postgres", "pg_sleep"), ("mariadb", "sleep")];
 
 #[test]
-fn a_server_does_not_outlive_an_isolde_that_is_killed() {
+fn a_private_server_does_not_outlive_a_killed_isolde() {
     for (target, sleep) in BUSY {
-        if !here(target, None) {
+        if !servers::is_available(target) {
             continue;
         }
         let (mut child, _file) = busy(target, sleep);
-        signal(&child, "-KILL");
+        signal(child.id(), Signal::KILL);
         child.wait().unwrap();
-        wait_for("the server ends", || servers_of(child.id()).is_empty());
-        // What it could not remove itself, the next one does (or another test's
-        // Isolde has done already).
-        run(&["matrix", "sqlite", "-q"]);
-        assert_eq!(scratch_of(child.id()), Vec::<String>::new(), "{target}");
+        wait_until("the server ends", || servers_of(child.id()).is_empty());
+        // The next Isolde removes the scratch directories that the killed one left
+        // (the Isolde of another test may have done so already).
+        isolde(&["matrix", "sqlite", "-q"]);
+        assert_eq!(scratch_directories_of(child.id()), Vec::<PathBuf>::new(), "{target}");
     }
 }
 
 #[test]
-fn ctrl_c_ends_the_work_and_leaves_nothing_behind() {
+fn ctrl_c_leaves_no_server_and_no_scratch_directory() {
     for (target, sleep) in BUSY {
-        if !here(target, None) {
+        if !servers::is_available(target) {
             continue;
         }
         let (mut child, _file) = busy(target, sleep);
-        signal(&child, "-INT");
+        signal(child.id(), Signal::INT);
         let status = child.wait().unwrap();
         assert_eq!(status.code(), Some(130), "{target}");
         assert_eq!(servers_of(child.id()), Vec::new(), "{target}");
-        assert_eq!(scratch_of(child.id()), Vec::<String>::new(), "{target}");
+        assert_eq!(scratch_directories_of(child.id()), Vec::<PathBuf>::new(), "{target}");
     }
 }
 
 #[test]
-fn a_server_killed_under_a_running_case_is_an_outcome_and_isolde_ends_by_itself() {
+fn a_server_killed_under_a_running_case_is_an_outcome() {
     for (target, sleep) in BUSY {
-        if !here(target, None) {
+        if !servers::is_available(target) {
             continue;
         }
         let (child, _file) = busy(target, sleep);
         for (pid, _) in servers_of(child.id()) {
-            let _ = Command::new("kill")
-                .args(["-KILL", &pid.to_string()])
-                .stderr(Stdio::null())
-                .status();
+            // Children of a server may have ended with it.
+            let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+            let _ = kill_process(pid, Signal::KILL);
         }
-        let isolde = child.id();
+        let process = child.id();
         let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let text = stdout(&output);
         assert!(text.contains("error lost") && text.contains("s1 ended"), "{target}: {text}");
         assert_eq!(output.status.code(), Some(1), "{target}: a lost server is a finding");
-        assert_eq!(servers_of(isolde), Vec::new(), "{target}");
+        assert_eq!(servers_of(process), Vec::new(), "{target}");
     }
 }
 
 #[test]
-fn two_isoldes_at_once_do_not_disturb_each_other() {
-    for target in ["sqlite", "postgres", "mariadb"] {
-        if target != "sqlite" && !here(target, None) {
-            continue;
-        }
+fn two_concurrent_isoldes_do_not_disturb_each_other() {
+    for target in servers::available(&["sqlite", "postgres", "mariadb"]) {
         let both: Vec<Child> =
-            (0..2).map(|_| isolde().args(["matrix", target, "-q"]).spawn().unwrap()).collect();
+            (0..2).map(|_| command(&["matrix", target, "-q"]).spawn().unwrap()).collect();
         let outputs: Vec<Output> =
             both.into_iter().map(|c| c.wait_with_output().unwrap()).collect();
         assert_eq!(outputs[0].status.code(), Some(0), "{target}");
@@ -162,18 +91,15 @@ fn two_isoldes_at_once_do_not_disturb_each_other() {
 }
 
 #[test]
-fn on_a_users_server_isolde_works_in_a_database_of_its_own_and_drops_it() {
-    for target in ["postgres", "mariadb"] {
-        if !here(target, None) {
-            continue;
-        }
-        let server = Server::start(target, &[]);
+fn on_a_user_server_isolde_drops_the_database_that_it_created() {
+    for target in servers::available(&["postgres", "mariadb"]) {
+        let server = UserServer::start(target, &[]);
         let url = server.url();
-        let output = run(&["matrix", &url, "-q", "--level", "RR"]);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = isolde(&["matrix", &url, "-q", "--level", "RR"]);
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(text.contains("REPEATABLE READ"), "{text}");
-        // A case on the same server can look which databases there are.
+        // A case on the same server lists the databases.
         let list = match target {
             "postgres" => {
                 "select count(*) from pg_database where datname like 'isolde\\_%' and datname <> current_database()"
@@ -184,13 +110,13 @@ fn on_a_users_server_isolde_works_in_a_database_of_its_own_and_drops_it() {
         };
         let file = tempfile::Builder::new().suffix(".case").tempfile().unwrap();
         std::fs::write(file.path(), format!("case: look\n\ns1> {list};\n")).unwrap();
-        let look = run(&["replay", file.path().to_str().unwrap(), "--on", &url]);
-        let text = String::from_utf8_lossy(&look.stdout).into_owned();
+        let look = isolde(&["replay", file.path().to_str().unwrap(), "--on", &url]);
+        let text = stdout(&look);
         assert!(text.contains("(0)"), "{target}: nothing is left: {text}");
     }
 }
 
-/// The published table (Hermitage; and what the manuals say), level by level.
+/// The published table (Hermitage and the manuals), by level.
 const POSTGRES: [(&str, &str); 4] = [
     ("READ UNCOMMITTED", "✓ ✓ ✓ ✓ ✓ – – – – –"),
     ("READ COMMITTED", "✓ ✓ ✓ ✓ ✓ – – – – –"),
@@ -207,33 +133,27 @@ const SNAPSHOT: [(&str, &str); 4] = [INNODB[0], INNODB[1], POSTGRES[2], INNODB[3
 
 #[test]
 fn the_matrix_equals_the_published_table() {
-    for (engine, version, table) in [
-        ("postgres", None, &POSTGRES[..]),
-        ("postgres", Some("12.3"), &POSTGRES[..]),
-        ("postgres", Some("18"), &POSTGRES[..]),
-        ("mariadb", None, &INNODB[..]),
-        ("mariadb", Some("10.2"), &INNODB[..]),
-        ("mariadb", Some("11.4"), &INNODB[..]),
-        ("mariadb", Some("11.8"), &SNAPSHOT[..]),
-        ("mysql", Some("5.7"), &INNODB[..]),
-        ("mysql", Some("8.0.33"), &INNODB[..]),
-        ("mysql", Some("9.7"), &INNODB[..]),
-        ("tidb", Some("8.5"), &INNODB[1..3]),
-        ("turso", Some("0.8.3"), &INNODB[3..]),
-        ("duckdb", Some("2"), &[("SNAPSHOT", POSTGRES[2].1)]),
+    for (target, table) in [
+        ("postgres", &POSTGRES[..]),
+        ("postgres@12.3", &POSTGRES[..]),
+        ("postgres@18", &POSTGRES[..]),
+        ("mariadb", &INNODB[..]),
+        ("mariadb@10.2", &INNODB[..]),
+        ("mariadb@11.4", &INNODB[..]),
+        ("mariadb@11.8", &SNAPSHOT[..]),
+        ("mysql@5.7", &INNODB[..]),
+        ("mysql@8.0.33", &INNODB[..]),
+        ("mysql@9.7", &INNODB[..]),
+        ("tidb@8.5", &INNODB[1..3]),
+        ("turso@0.8.3", &INNODB[3..]),
+        ("duckdb@2", &[("SNAPSHOT", POSTGRES[2].1)]),
     ] {
-        if !here(engine, version) {
+        if !servers::is_available(target) {
             continue;
         }
-        let target = version.map_or(engine.to_string(), |v| format!("{engine}@{v}"));
-        let output = run(&["matrix", &target, "-q"]);
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert_eq!(
-            output.status.code(),
-            Some(0),
-            "{target}: {text}{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let output = isolde(&["matrix", target, "-q"]);
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(0), "{target}: {text}{}", stderr(&output));
         let rows: Vec<String> = text
             .lines()
             .skip(2)
@@ -245,10 +165,10 @@ fn the_matrix_equals_the_published_table() {
 }
 
 #[test]
-fn servers_run_as_another_user_when_isolde_is_root() {
+fn private_servers_run_as_another_user_when_isolde_is_root() {
     let root =
         std::fs::metadata("/proc/self").is_ok_and(|m| std::os::unix::fs::MetadataExt::uid(&m) == 0);
-    if !root || !here("postgres", None) {
+    if !root || !servers::is_available("postgres") {
         return;
     }
     let (mut child, _file) = busy("postgres", "pg_sleep");

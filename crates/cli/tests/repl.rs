@@ -1,24 +1,24 @@
-//! `isolde repl` as people use it: on real servers, at a terminal and through
-//! pipes.
+//! `isolde repl` on real servers, at a terminal and through pipes.
 
-mod terminal;
-
+use isolde_testing::processes::{assert_nothing_left, children, signal};
+use isolde_testing::program::{command, isolde, isolde_with_input, stderr, stdout, text};
+use isolde_testing::servers;
+use isolde_testing::terminal::Terminal;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
-use terminal::Terminal;
-use terminal::at_hand::{assert_nothing_left, isolde, pipe, signal, targets};
 
 fn repl_terminal(target: &str, state: &Path) -> Terminal {
-    let mut command = isolde(&["repl", target]);
+    let mut command = command(&["repl", target]);
     command.env("XDG_STATE_HOME", state);
     let mut terminal = Terminal::start(command);
-    terminal.expect("waits for s1, until you commit;");
+    terminal.expect("blocks until s1 commits");
     terminal
 }
 
 #[test]
-fn a_wait_is_shown_at_the_prompt_and_ends_when_the_holder_commits() {
-    for target in targets() {
+fn a_lock_wait_is_shown_at_the_prompt_and_ends_when_the_holder_commits() {
+    for target in servers::available(&["sqlite", "postgres", "mariadb"]) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("wait.case");
         let mut terminal = repl_terminal(target, folder.path());
@@ -33,14 +33,14 @@ fn a_wait_is_shown_at_the_prompt_and_ends_when_the_holder_commits() {
         terminal.expect("1 row changed");
         terminal.line("s2> update t set v = 12 where id = 1;");
         terminal.expect("s2.1  waits for s1");
-        // The prompt is back with the holder, and works.
+        // The prompt returns to the session of the lock holder.
         terminal.expect("s1*>");
         terminal.line("select v from t where id = 1;");
         terminal.expect("v = 11");
-        // Before the prompt, Ctrl-C would be for the statement.
+        // Ctrl-C before the prompt would cancel the statement.
         terminal.expect("s1*>");
         terminal.keys("half a statem\x03");
-        terminal.expect("(Ctrl-D or .quit ends)");
+        terminal.expect("(Ctrl-D or .quit exits)");
         terminal.expect("s1*>");
         terminal.line(".sessions");
         terminal.expect("transaction open");
@@ -56,8 +56,8 @@ fn a_wait_is_shown_at_the_prompt_and_ends_when_the_holder_commits() {
         };
         if let Some(sleep) = sleep {
             terminal.line(&format!("s3> {sleep}"));
-            terminal.expect("works on it");
-            // Typed but not sent: the answer comes above it, and it stays.
+            terminal.expect("is running");
+            // Typed but not sent: the result appears above, and the line stays.
             terminal.keys("select v from t whe");
             terminal.expect("s3.1  ('done'");
             terminal.keys("re id = 1;\r");
@@ -75,17 +75,15 @@ fn a_wait_is_shown_at_the_prompt_and_ends_when_the_holder_commits() {
         assert_nothing_left(process);
         let history = std::fs::read_to_string(folder.path().join("isolde/repl-history")).unwrap();
         assert!(history.contains("update t set v = 12"), "{history}");
-        let replayed =
-            isolde(&["replay", file.to_str().unwrap(), "--on", target]).output().unwrap();
-        let replayed = String::from_utf8(replayed.stdout).unwrap();
+        let replayed = stdout(&isolde(&["replay", text(&file), "--on", target]));
         let line = replayed.lines().find(|l| l.contains("s2> update")).unwrap();
         assert!(line.contains("waits") && line.contains("then 1 row"), "{replayed}");
     }
 }
 
 #[test]
-fn a_wait_that_ends_by_itself_is_shown_while_the_prompt_is_idle() {
-    for target in targets() {
+fn a_lock_timeout_is_shown_while_the_prompt_is_idle() {
+    for target in servers::available(&["sqlite", "postgres", "mariadb"]) {
         let timeout = match target {
             "postgres" => "set lock_timeout = '1500ms';",
             "mariadb" => "set innodb_lock_wait_timeout = 2;",
@@ -103,11 +101,11 @@ fn a_wait_that_ends_by_itself_is_shown_while_the_prompt_is_idle() {
         terminal.line("s2> begin; update t set v = 12;");
         terminal.expect("s2.3  waits for s1");
         terminal.expect("s2.3  error");
-        let effect = if target == "postgres" { "takes only a rollback" } else { "goes on" };
+        let effect = if target == "postgres" { "accepts only ROLLBACK" } else { "stays open" };
         terminal.expect(effect);
-        // A signal at the prompt ends it, too, and tidies up.
+        // A signal at the prompt ends the program, which removes its server.
         let process = terminal.id();
-        signal(process, libc::SIGTERM);
+        signal(process, Signal::TERM);
         assert_eq!(terminal.ends().code(), Some(130));
         assert_nothing_left(process);
     }
@@ -133,7 +131,7 @@ update nowhere set x = 1;
 rollback;
 ";
 
-/// On the servers: two transactions that each want what the other has.
+/// For servers: two transactions that deadlock.
 const DEADLOCK: &str = "\
 s1> begin; update t set v = 1 where id = 1;
 s2> begin; update t set v = 2 where id = 2;
@@ -145,17 +143,17 @@ s1> commit;
 ";
 
 #[test]
-fn what_was_saved_replays_to_the_same_history() {
-    for target in targets() {
+fn a_saved_session_replays_to_the_same_history() {
+    for target in servers::available(&["sqlite", "postgres", "mariadb"]) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mixed.case");
         let file = file.to_str().unwrap();
         let more = if target == "sqlite" { "" } else { DEADLOCK };
         let typed = format!("{MIXED}{more}.save {file}\n");
-        let output = pipe(&["--json", "repl", target], typed.as_bytes());
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let output = isolde_with_input(&["--json", "repl", target], typed.as_bytes());
+        assert!(output.status.success(), "{}", stderr(&output));
         let typed: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let output = isolde(&["--json", "replay", file, "--on", target]).output().unwrap();
+        let output = isolde(&["--json", "replay", file, "--on", target]);
         let replayed: Value = serde_json::from_slice(&output.stdout).unwrap();
         let replayed = &replayed["runs"][0]["history"];
         for part in ["level", "steps", "events", "transactions"] {
@@ -168,7 +166,7 @@ fn what_was_saved_replays_to_the_same_history() {
 }
 
 #[test]
-fn when_every_session_waits_the_way_out_is_said() {
+fn when_every_session_waits_the_repl_suggests_cancel() {
     let typed = "\
 create table t (v int); insert into t values (1);
 begin; select v from t;
@@ -179,30 +177,29 @@ s2> update t set v = 3;
 .cancel s2
 s1> select v from t;
 ";
-    let output = pipe(&["repl"], typed.as_bytes());
-    let text = String::from_utf8(output.stdout).unwrap();
+    let output = isolde_with_input(&["repl"], typed.as_bytes());
+    let text = stdout(&output);
     for part in [
         "s1.6  waits for s2",
         "s2.3  waits for s1",
-        "Every session waits",
+        "Every session is blocked",
         ".cancel s2 ends",
         "cancelled by hand",
-        "its transaction was rolled back",
+        "transaction was rolled back",
         "s1.6  committed",
         "v = 2",
     ] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert!(errors.contains("s2 has no statement under way"), "{errors}");
+    let errors = stderr(&output);
+    assert!(errors.contains("s2 has no running statement"), "{errors}");
     assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
-fn commands_load_reset_and_explain() {
+fn dot_commands_load_save_replay_and_reset() {
     let folder = tempfile::tempdir().unwrap();
-    let case =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cases/hermitage/g-single-write.case");
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/hermitage/g-single-write.case");
     let kept = folder.path().join("kept.case");
     let typed = format!(
         ".help\n.load {}\n.schedule\n.tables\n.save {}\n.replay {}\n.reset\n.tables\n.levels\n.target sqlite+wal\nselect 1;\n.quit\nnever;\n",
@@ -210,18 +207,21 @@ fn commands_load_reset_and_explain() {
         kept.display(),
         kept.display()
     );
-    let output = pipe(&["repl"], typed.as_bytes());
-    let text = String::from_utf8(output.stdout).unwrap();
-    for part in [".cancel s1", "setup> ", "s1.1  ", "steps in", "No tables.", "sqlite+wal", "(1)"] {
+    let output = isolde_with_input(&["repl"], typed.as_bytes());
+    let text = stdout(&output);
+    for part in [".cancel s1", "setup> ", "s1.1  ", "steps to", "No tables.", "sqlite+wal", "(1)"] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
     assert!(!text.contains("never"));
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
 }
 
 #[test]
-fn why_explains_what_was_typed_while_transactions_are_open() {
-    for (target, rule) in [("sqlite+wal", "S2 a snapshot"), ("postgres", "P7 a snapshot")] {
+fn why_explains_the_session_while_transactions_are_open() {
+    for (target, rule) in [("sqlite+wal", "S2"), ("postgres", "P7")] {
+        if !servers::is_available(target) {
+            continue;
+        }
         let typed = "\
 .why
 create table t (id int primary key, v int); insert into t values (1, 10);
@@ -232,18 +232,19 @@ s1> select v from t;
 .why
 s1> commit;
 ";
-        let output = pipe(&["repl", target], typed.as_bytes());
-        let text = String::from_utf8(output.stdout).unwrap();
-        let expected = format!("inside {rule} a transaction: does not see what s2 committed");
-        for part in ["Nothing was done yet.", &expected, "consistent: ", "[1] https://"] {
+        let output = isolde_with_input(&["repl", target], typed.as_bytes());
+        let text = stdout(&output);
+        let expected =
+            format!("inside {rule} one snapshot per transaction: does not see what s2 committed");
+        for part in ["No steps yet.", &expected, "consistent: ", "[1] https://"] {
             assert!(text.contains(part), "{target}: no `{part}` in\n{text}");
         }
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     }
 }
 
 #[test]
-fn nonsense_is_told_and_never_a_panic() {
+fn nonsense_in_the_repl_is_an_error_and_never_a_panic() {
     let mut input: Vec<u8> = b".nothing\n.level\n.level s1 chaos\n.load /nowhere\n.save\n.cancel\n.\n;\n;;\ns1(\ns1(rr)> x;\ns1>\n>;\nsetup>;\n.target what\n'".to_vec();
     let mut dice: u64 = 7;
     for _ in 0..4000 {
@@ -251,25 +252,25 @@ fn nonsense_is_told_and_never_a_panic() {
         let letters = b"s1>:;.'\"$-/*\n (levt)\xc3\xa9\0";
         input.push(letters[usize::try_from(dice >> 33).unwrap() % letters.len()]);
     }
-    let output = pipe(&["repl"], &input);
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let output = isolde_with_input(&["repl"], &input);
+    let errors = stderr(&output);
     assert!(matches!(output.status.code(), Some(2 | 5)), "{:?}\n{errors}", output.status);
-    assert!(errors.contains("there is no command .nothing"), "{errors}");
+    assert!(errors.contains("unknown command .nothing"), "{errors}");
     assert!(errors.contains("`chaos` is not an isolation level"), "{errors}");
 }
 
 #[test]
-fn a_forgotten_semicolon_and_an_early_save_are_met_with_sense() {
+fn a_forgotten_semicolon_and_an_early_save_get_a_message() {
     let folder = tempfile::tempdir().unwrap();
     let mut terminal = repl_terminal("sqlite", folder.path());
     terminal.line(".save early.case");
-    terminal.expect("nothing was done yet, so there is nothing to save");
+    terminal.expect("no steps yet; there is nothing to save");
     terminal.line("select 1");
     terminal.expect("...>");
     terminal.line("s2> select 2 as two;");
-    terminal.expect("(the statement without its ; is dropped)");
+    terminal.expect("(dropped the statement without a ;)");
     terminal.expect("s2.1  two = 2");
-    // A comparison is no prompt.
+    // A comparison is not taken for a prompt.
     terminal.line("select 3 as s1 where 5");
     terminal.expect("...>");
     terminal.line("  > 4;");
@@ -280,8 +281,8 @@ fn a_forgotten_semicolon_and_an_early_save_are_met_with_sense() {
 }
 
 #[test]
-fn a_server_that_dies_is_said_and_reset_brings_another() {
-    for target in targets().into_iter().filter(|t| *t != "sqlite") {
+fn a_dead_server_is_reported_and_reset_starts_another() {
+    for target in servers::available(&["postgres", "mariadb"]) {
         let folder = tempfile::tempdir().unwrap();
         let mut terminal = repl_terminal(target, folder.path());
         let process = terminal.id();
@@ -291,11 +292,11 @@ fn a_server_that_dies_is_said_and_reset_brings_another() {
         terminal.expect("s1.4  1 row changed");
         terminal.line("s2> update t set v = 3;");
         terminal.expect("s2.1  waits for s1");
-        signal(server_of(process), libc::SIGKILL);
+        signal(children(process)[0], Signal::KILL);
         terminal.expect("s2.1  error lost");
-        terminal.expect("the connection is gone; .reset starts over");
+        terminal.expect("the connection is lost; .reset starts over");
         terminal.line(".reset");
-        terminal.expect("Empty again");
+        terminal.expect("Reset: no tables");
         terminal.line("select 7 as seven;");
         terminal.expect("s1.1  seven = 7");
         terminal.expect("s1>");
@@ -303,13 +304,4 @@ fn a_server_that_dies_is_said_and_reset_brings_another() {
         assert!(terminal.ends().success());
         assert_nothing_left(process);
     }
-}
-
-/// Servers are the children of one thread of Isolde's.
-fn server_of(process: u32) -> u32 {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap().flatten();
-    let first = |path: std::path::PathBuf| -> Option<u32> {
-        std::fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
-    };
-    threads.map(|t| t.path().join("children")).find_map(first).expect("the server is a child")
 }

@@ -1,15 +1,12 @@
-//! `isolde report` and `isolde merge` as scripts see them: paths, refusals,
-//! exit codes.
+//! `isolde report` and `isolde merge`: paths, refusals, exit codes.
 
-mod program;
-
-use isolde_hunt::cause::{Cause, Label};
+use isolde_hunt::cause::{Cause, Verdict};
 use isolde_hunt::confirm::Rate;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::summary::{Identity, Progress, Shard, Summary};
 use isolde_hunt::tally::Tally;
-use program::{isolde, stderr, stdout, text};
+use isolde_testing::program::{isolde, stderr, stdout, text};
 use std::path::{Path, PathBuf};
 
 fn part(dir: &Path, seed: u64, part: u64, of: u64, bug: bool) -> PathBuf {
@@ -17,7 +14,7 @@ fn part(dir: &Path, seed: u64, part: u64, of: u64, bug: bool) -> PathBuf {
     let folder = Folder::create(&path).unwrap();
     let mut tally = Tally { cases: 100, statements: 900, ..Tally::default() };
     if bug {
-        tally.violations.add(Label::Bug);
+        tally.violations.add(Verdict::Bug);
         folder.note_finding(&finding(part, seed)).unwrap();
     }
     let identity = Identity {
@@ -45,7 +42,7 @@ fn finding(number: u64, seed: u64) -> Finding {
         server_version: "3.50.4".into(),
         level: None,
         oracles: vec!["tx-wss".into()],
-        cause: Cause { label: Label::Bug, behaviour: None, evidence: Vec::new(), level: None },
+        cause: Cause { label: Verdict::Bug, behaviour: None, evidence: Vec::new(), level: None },
         rate: Rate { seen: 2, runs: 2 },
         defect: String::new(),
         features: None,
@@ -77,7 +74,7 @@ fn a_report_is_written_into_the_folder_and_its_path_printed() {
 }
 
 #[test]
-fn a_folder_that_is_no_hunt_is_bad_input_and_is_named() {
+fn report_refuses_a_folder_without_a_hunt() {
     let dir = tempfile::tempdir().unwrap();
     let none = dir.path().join("nowhere");
     for path in [dir.path(), &none] {
@@ -99,7 +96,7 @@ fn a_merge_has_the_exit_code_of_the_whole_hunt() {
     let (a, b) = (part(dir.path(), 7, 1, 3, false), part(dir.path(), 7, 2, 3, true));
     let output = isolde(&["merge", text(&a), "--out", text(&out)]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).contains("shards that are not here: 2/3, 3/3"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("missing shards: 2/3, 3/3"), "{}", stderr(&output));
     let output = isolde(&["merge", text(&a), text(&b), "--out", text(&out)]);
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     assert!(stdout(&output).contains("200 cases"), "{}", stdout(&output));
@@ -111,7 +108,7 @@ fn a_merge_has_the_exit_code_of_the_whole_hunt() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_not_merged() {
+fn merge_refuses_parts_of_different_hunts() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let a = part(dir.path(), 7, 1, 2, false);
@@ -123,25 +120,25 @@ fn what_does_not_belong_together_is_not_merged() {
         let output = isolde(&args);
         (output.status.code(), stderr(&output))
     };
-    let (code, said) = refused(&[&a, &other], &out);
+    let (code, printed) = refused(&[&a, &other], &out);
     assert_eq!(code, Some(5));
-    assert!(said.contains("their seed differs"), "{said}");
-    let (code, said) = refused(&[&a, &a], &out);
+    assert!(printed.contains("their seed differs"), "{printed}");
+    let (code, printed) = refused(&[&a, &a], &out);
     assert_eq!(code, Some(5));
-    assert!(said.contains("shard 1/2"), "{said}");
-    let (code, said) = refused(&[&a], &a);
+    assert!(printed.contains("shard 1/2"), "{printed}");
+    let (code, printed) = refused(&[&a], &a);
     assert_eq!(code, Some(6));
-    assert!(said.contains("name another --out"), "{said}");
-    let (code, said) = refused(&[&a, dir.path()], &out);
+    assert!(printed.contains("name another --out"), "{printed}");
+    let (code, printed) = refused(&[&a, dir.path()], &out);
     assert_eq!(code, Some(5));
-    assert!(said.contains("no hunt.json"), "{said}");
+    assert!(printed.contains("no hunt.json"), "{printed}");
     assert!(!out.exists());
     let output = isolde(&["merge", text(&a)]);
     assert_eq!(output.status.code(), Some(2), "--out must be said");
 }
 
 #[test]
-fn absurd_numbers_are_bad_input_and_not_work_for_minutes() {
+fn absurd_numbers_in_hunt_json_are_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let (a, b) = (part(dir.path(), 7, 1, 2, false), part(dir.path(), 7, 2, 2, false));
     let file = b.join("hunt.json");
@@ -170,7 +167,7 @@ fn absurd_numbers_are_bad_input_and_not_work_for_minutes() {
 }
 
 #[test]
-fn a_lost_list_of_findings_is_written_again() {
+fn a_damaged_list_of_findings_is_restored() {
     let dir = tempfile::tempdir().unwrap();
     let hunt = part(dir.path(), 7, 1, 1, true);
     let finding = finding(1, 7);

@@ -1,17 +1,11 @@
-//! `isolde run-history`, and that `isolde check` reads what it writes.
+//! `isolde run-history` and `isolde anomalies`; `isolde check` reads the recorded
+//! histories.
 
-use std::process::{Command, Output};
-
-fn isolde(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_isolde")).args(arguments).output().expect("isolde runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use isolde_testing::program::{isolde, stderr, stdout};
+use isolde_testing::servers;
 
 #[test]
-fn what_is_recorded_on_sqlite_is_serializable_in_every_format() {
+fn sqlite_histories_are_serializable_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     for workload in ["list-append", "rw-register"] {
         for name in ["h.jsonl", "h.edn", "h.json"] {
@@ -29,15 +23,10 @@ fn what_is_recorded_on_sqlite_is_serializable_in_every_format() {
                 "--out",
                 file,
             ]);
-            assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
-            assert!(text(&ran.stderr).contains("200 transactions"), "{}", text(&ran.stderr));
+            assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+            assert!(stderr(&ran).contains("200 transactions"), "{}", stderr(&ran));
             let checked = isolde(&["check", "--json", file]);
-            assert_eq!(
-                checked.status.code(),
-                Some(0),
-                "{workload} {name}: {}",
-                text(&checked.stdout)
-            );
+            assert_eq!(checked.status.code(), Some(0), "{workload} {name}: {}", stdout(&checked));
             let report: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
             assert_eq!(report["transactions"], 200, "{workload} {name}");
             assert_eq!(report["levels"]["serializable"], true);
@@ -46,7 +35,7 @@ fn what_is_recorded_on_sqlite_is_serializable_in_every_format() {
 }
 
 #[test]
-fn generated_sql_is_recorded_for_every_checker() {
+fn relational_histories_are_serializable_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     for name in ["h.jsonl", "h.edn", "h.json"] {
         let file = folder.path().join(name);
@@ -63,27 +52,27 @@ fn generated_sql_is_recorded_for_every_checker() {
             "--out",
             file,
         ]);
-        assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+        assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
         let checked = isolde(&["check", "--json", file]);
-        assert_eq!(checked.status.code(), Some(0), "{name}: {}", text(&checked.stdout));
+        assert_eq!(checked.status.code(), Some(0), "{name}: {}", stdout(&checked));
         let report: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
         assert_eq!(report["levels"]["serializable"], true, "{name}");
     }
 }
 
 #[test]
-fn a_file_of_our_own_says_where_it_comes_from() {
+fn the_own_history_format_names_seed_target_and_level() {
     let ran = isolde(&["run-history", "--transactions", "5", "--seed", "9", "--out", "-"]);
-    let stdout = text(&ran.stdout);
-    let head: serde_json::Value = serde_json::from_str(stdout.lines().next().unwrap()).unwrap();
+    let text = stdout(&ran);
+    let head: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert_eq!(head["about"]["seed"], 9);
     assert_eq!(head["about"]["target"]["engine"], "sqlite");
     assert_eq!(head["about"]["level"], "SERIALIZABLE");
-    assert_eq!(stdout.lines().count(), 6);
+    assert_eq!(text.lines().count(), 6);
 }
 
 #[test]
-fn what_makes_no_sense_is_said_before_anything_runs() {
+fn invalid_run_history_options_are_refused_before_the_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("h.edn");
     let file = file.to_str().unwrap();
@@ -95,37 +84,37 @@ fn what_makes_no_sense_is_said_before_anything_runs() {
         (vec!["run-history", "sqlite"], 2, "--out"),
     ] {
         let ran = isolde(&arguments);
-        assert_eq!(ran.status.code(), Some(code), "{arguments:?}: {}", text(&ran.stderr));
-        assert!(text(&ran.stderr).contains(why), "{arguments:?}: {}", text(&ran.stderr));
+        assert_eq!(ran.status.code(), Some(code), "{arguments:?}: {}", stderr(&ran));
+        assert!(stderr(&ran).contains(why), "{arguments:?}: {}", stderr(&ran));
     }
 }
 
 #[test]
-fn sqlite_shows_no_anomaly_and_every_level_is_in_the_table() {
+fn anomalies_of_sqlite_are_none_at_every_level() {
     let ran = isolde(&["anomalies", "sqlite", "sqlite+wal", "--time", "1s", "--seed", "4"]);
-    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
-    let table = text(&ran.stdout);
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let table = stdout(&ran);
     assert_eq!(table.matches("SERIALIZABLE").count(), 2, "{table}");
     let ran = isolde(&["anomalies", "sqlite", "--time", "1s", "--seed", "4", "--json"]);
-    let told: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
-    assert_eq!(told["levels"][0]["anomalies"], serde_json::json!([]), "{told}");
-    assert!(told["levels"][0]["committed"].as_u64().unwrap() > 10, "{told}");
+    let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(report["levels"][0]["anomalies"], serde_json::json!([]), "{report}");
+    assert!(report["levels"][0]["committed"].as_u64().unwrap() > 10, "{report}");
 }
 
 #[test]
 fn postgres_loses_updates_at_read_committed_and_skews_writes_at_repeatable_read() {
-    if std::env::var_os("ISOLDE_TEST_QUICK").is_some() {
+    if !servers::is_available("postgres") {
         return;
     }
     let arguments = ["anomalies", "postgres", "--level", "RC,RR,SER", "--time", "4s", "--json"];
     let ran = isolde(&arguments);
-    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
-    let told: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", stderr(&ran));
+    let report: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
     let found = |level: usize| -> Vec<&str> {
-        let anomalies = told["levels"][level]["anomalies"].as_array().unwrap();
+        let anomalies = report["levels"][level]["anomalies"].as_array().unwrap();
         anomalies.iter().map(|anomaly| anomaly["class"].as_str().unwrap()).collect()
     };
-    assert!(found(0).contains(&"lost-update"), "{told}");
-    assert!(found(1).contains(&"write-skew") && !found(1).contains(&"G-single"), "{told}");
-    assert_eq!(found(2), [""; 0], "{told}");
+    assert!(found(0).contains(&"lost-update"), "{report}");
+    assert!(found(1).contains(&"write-skew") && !found(1).contains(&"G-single"), "{report}");
+    assert_eq!(found(2), [""; 0], "{report}");
 }

@@ -1,29 +1,29 @@
-//! `isolde server` and `isolde shell` as people use them, on real servers.
+//! `isolde server` and `isolde shell` on real servers.
 
-mod servers;
-mod terminal;
-
-use servers::Server;
+use isolde_testing::processes::{assert_nothing_left, signal, wait_until};
+use isolde_testing::program::{self, command, isolde, stderr, text};
+use isolde_testing::servers::{self, tool};
+use isolde_testing::terminal::Terminal;
+use isolde_testing::user_server::UserServer;
+use rustix::process::Signal;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use terminal::at_hand::{assert_nothing_left, installed, isolde, signal, targets};
-use terminal::{PATIENCE, Terminal};
+use std::time::Duration;
 
 #[test]
-fn a_server_can_be_reached_with_the_command_it_prints_and_is_removed() {
+fn the_printed_client_command_reaches_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let setup = folder.path().join("setup.sql");
     std::fs::write(&setup, "create table t (id int);\ninsert into t values (41), (1);\n").unwrap();
-    for target in targets() {
-        let mut server = Server::start(target, &["--setup", setup.to_str().unwrap()]);
-        let said = &server.said;
+    for target in servers::available(&["sqlite", "postgres", "mariadb"]) {
+        let mut server = UserServer::start(target, &["--setup", text(&setup)]);
+        let printed = &server.printed;
         if target != "sqlite" {
-            assert!(said["port"].as_u64().is_some_and(|p| p > 1023), "{said}");
-            assert_eq!(said["user"], "isolde");
+            assert!(printed["port"].as_u64().is_some_and(|p| p > 1023), "{printed}");
+            assert_eq!(printed["user"], "isolde");
         }
-        let client = said["client"].as_str().unwrap();
+        let client = printed["client"].as_str().unwrap();
         let program = client.split(' ').find(|word| !word.contains('=')).unwrap();
-        if installed(program) {
+        if tool(program).is_some() {
             let asked = format!("echo 'select sum(id) from t;' | {client}");
             let answer = Command::new("sh").args(["-c", &asked]).output().unwrap();
             let text = String::from_utf8_lossy(&answer.stdout).into_owned();
@@ -36,7 +36,7 @@ fn a_server_can_be_reached_with_the_command_it_prints_and_is_removed() {
 
 #[test]
 fn enter_ends_a_server_at_a_terminal_and_a_bad_setup_names_its_line() {
-    let mut terminal = Terminal::start(isolde(&["server", "sqlite"]));
+    let mut terminal = Terminal::start(command(&["server", "sqlite"]));
     let process = terminal.id();
     terminal.expect("sqlite3 -box");
     terminal.expect("Enter or Ctrl-C");
@@ -47,18 +47,16 @@ fn enter_ends_a_server_at_a_terminal_and_a_bad_setup_names_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let setup = folder.path().join("setup.sql");
     std::fs::write(&setup, "create table t (id int);\n\ninsert int t;\n").unwrap();
-    let output =
-        isolde(&["server", "sqlite", "--setup", setup.to_str().unwrap()]).output().unwrap();
+    let output = isolde(&["server", "sqlite", "--setup", text(&setup)]);
     assert_eq!(output.status.code(), Some(5));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("setup.sql: line 3"));
+    assert!(stderr(&output).contains("setup.sql: line 3"));
     std::fs::write(&setup, "case: x\nsetup:\n  create table t (id int)\n").unwrap();
-    let output =
-        isolde(&["server", "sqlite", "--setup", setup.to_str().unwrap()]).output().unwrap();
+    let output = isolde(&["server", "sqlite", "--setup", text(&setup)]);
     assert_eq!(output.status.code(), Some(5));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("line 3, column"));
+    assert!(stderr(&output).contains("line 3, column"));
 }
 
-/// A tmux server of the test's own around the one of `isolde shell`.
+/// A tmux server of the test, in which `isolde shell` runs its own.
 struct Screen(String);
 
 impl Screen {
@@ -66,6 +64,10 @@ impl Screen {
         let mut command = Command::new("tmux");
         command.args(["-L", &self.0, "-f", "/dev/null"]).args(arguments).env_remove("TMUX");
         String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+    }
+
+    fn text(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
     }
 
     fn line(&self, text: &str) {
@@ -77,14 +79,7 @@ impl Screen {
 
     #[track_caller]
     fn expect(&self, words: &str) {
-        let end = Instant::now() + PATIENCE;
-        while Instant::now() < end {
-            if self.tmux(&["capture-pane", "-p"]).contains(words) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        panic!("`{words}` did not appear; the screen:\n{}", self.tmux(&["capture-pane", "-p"]));
+        wait_until(&format!("`{words}` appears"), || self.text().contains(words));
     }
 }
 
@@ -92,15 +87,14 @@ impl Drop for Screen {
     fn drop(&mut self) {
         self.tmux(&["kill-server"]);
         let folder = std::env::var("TMUX_TMPDIR").unwrap_or_else(|_| "/tmp".into());
-        // SAFETY: getuid has no preconditions and cannot fail.
-        let user = unsafe { libc::getuid() };
+        let user = rustix::process::getuid().as_raw();
         let _ = std::fs::remove_file(format!("{folder}/tmux-{user}/{}", self.0));
     }
 }
 
 #[test]
-fn a_shell_shows_its_clients_side_by_side_and_ends_with_them() {
-    if !installed("tmux") {
+fn shell_shows_clients_side_by_side_and_ends_with_them() {
+    if tool("tmux").is_none() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -111,13 +105,13 @@ fn a_shell_shows_its_clients_side_by_side_and_ends_with_them() {
     )
     .unwrap();
     for (target, client) in [("sqlite", "sqlite3"), ("postgres", "psql"), ("mariadb", "mariadb")] {
-        if !targets().contains(&target) || !installed(client) {
+        if !servers::is_available(target) || tool(client).is_none() {
             continue;
         }
         let screen = Screen(format!("isolde-test-{}-{target}", std::process::id()));
         let command = format!(
             "{} shell 2 {target} --setup {}; echo ENDED $?; sleep 60",
-            env!("CARGO_BIN_EXE_isolde"),
+            program::path().display(),
             setup.display()
         );
         screen.tmux(&["new-session", "-d", "-x", "160", "-y", "40", &command]);
@@ -130,9 +124,9 @@ fn a_shell_shows_its_clients_side_by_side_and_ends_with_them() {
         screen.tmux(&["send-keys", "C-b", "Right"]);
         screen.line("update t set v = 12 where id = 1;");
         screen.line("select 123456 + 1;");
-        // It waits: what was typed behind it has no answer yet.
+        // The update is blocked: the statement after it has no result yet.
         std::thread::sleep(Duration::from_millis(500));
-        assert!(!screen.tmux(&["capture-pane", "-p"]).contains("123457"), "{target}");
+        assert!(!screen.text().contains("123457"), "{target}");
         screen.tmux(&["send-keys", "C-b", "Left"]);
         screen.line("commit;");
         screen.expect("123457");
@@ -153,26 +147,24 @@ fn a_shell_shows_its_clients_side_by_side_and_ends_with_them() {
 }
 
 #[test]
-fn without_tmux_a_shell_prints_its_commands_and_a_missing_client_is_said() {
-    if !installed("sqlite3") {
+fn shell_without_tmux_prints_its_commands() {
+    if tool("sqlite3").is_none() {
         return;
     }
-    let mut command = isolde(&["shell", "2", "sqlite"]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
+    let mut child = command(&["shell", "2", "sqlite"]).stderr(Stdio::null()).spawn().unwrap();
     let mut reader = std::io::BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
     while text.matches("-cmd '.prompt").count() < 2 {
         assert_ne!(std::io::BufRead::read_line(&mut reader, &mut text).unwrap(), 0, "{text}");
     }
     assert!(text.contains("\"s2> \""), "{text}");
-    signal(child.id(), libc::SIGTERM);
+    signal(child.id(), Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_nothing_left(child.id());
 
     let empty = tempfile::tempdir().unwrap();
-    let output = isolde(&["shell", "2", "sqlite"]).env("PATH", empty.path()).output().unwrap();
+    let output = command(&["shell", "2", "sqlite"]).env("PATH", empty.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(4));
-    let errors = String::from_utf8_lossy(&output.stderr);
+    let errors = stderr(&output);
     assert!(errors.contains("`sqlite3` is not installed"), "{errors}");
 }

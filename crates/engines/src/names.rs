@@ -1,6 +1,6 @@
-//! How names are quoted.
+//! Quoting of identifiers.
 
-/// Plain names stay readable; others are quoted with the engine's mark.
+/// Quotes a name with the engine's quotation mark unless it is a plain one.
 pub fn quote_if_needed(name: &str, mark: char) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');

@@ -1,122 +1,117 @@
-//! What the user may name on the command line, and how it becomes an engine.
+//! Targets that a user can name on the command line, and how each becomes an
+//! engine.
 //!
-//! A new engine is one file, and one line in [`ENGINES`].
+//! A new engine is one module and one entry in [`ENGINES`].
 
-use crate::connect::secret::Secret;
 use crate::connect::url::ServerUrl;
 use crate::driver::shipped;
 use crate::driver::{DriverCommand, DriverEngine};
 use crate::engine::{Engine, EngineError, EngineResult};
 use crate::fetch::install::Cache;
 use crate::mysql::{self, dolt, tidb};
+pub use crate::named_engine::NamedEngine;
 use crate::postgres::{self, cockroach};
-use crate::server::leftovers::Door;
+use crate::secret::Secret;
+use crate::server::abandoned::AdminConnection;
 use crate::server::via::Runtime;
 use crate::sqlite;
 use std::fmt;
 use std::path::Path;
 
 type Opened = EngineResult<Box<dyn Engine>>;
-type Entered = EngineResult<Box<dyn Door>>;
+type AdminResult = EngineResult<Box<dyn AdminConnection>>;
 
-/// An engine that can be named.
+/// An engine that a user can name.
 pub struct Entry {
     pub name: &'static str,
-    /// Modes behind a `+`, with what each is.
+    /// Modes, written after a `+`, with a description of each.
     pub modes: &'static [(&'static str, &'static str)],
     pub about: &'static str,
-    open: fn(&Named, &Options) -> Opened,
-    by_url: Option<fn(&ServerUrl, &str) -> Opened>,
-    door: Option<fn(&ServerUrl) -> Entered>,
+    open: fn(&NamedEngine, &Cache) -> Opened,
+    /// Connects to a user's server; none for engines without a server.
+    open_url: Option<fn(&ServerUrl, &str) -> Opened>,
+    /// Logs in to a user's server to list and drop databases.
+    admin: Option<fn(&ServerUrl) -> AdminResult>,
 }
 
 pub static ENGINES: &[Entry] = &[
     Entry {
         name: "sqlite",
         modes: &[("wal", "write-ahead log"), ("shared-cache", "one cache, READ UNCOMMITTED")],
-        about: "in process, always there",
+        about: "in process, always available",
         open: open_sqlite,
-        by_url: None,
-        door: None,
+        open_url: None,
+        admin: None,
     },
     Entry {
         name: "postgres",
         modes: &[],
         about: "private server",
         open: postgres::open_private,
-        by_url: Some(postgres::open_url),
-        door: Some(postgres::door),
+        open_url: Some(postgres::open_url),
+        admin: Some(postgres::admin),
     },
     Entry {
         name: "mariadb",
         modes: &[("snapshot", "innodb_snapshot_isolation=ON"), ("nosnapshot", "the same OFF")],
         about: "private server",
         open: mysql::open_mariadb,
-        by_url: Some(mysql::open_url),
-        door: Some(mysql::door),
+        open_url: Some(mysql::open_url),
+        admin: Some(mysql::admin),
     },
     Entry {
         name: "mysql",
         modes: &[],
         about: "private server",
         open: mysql::open_mysql,
-        by_url: Some(mysql::open_url),
-        door: Some(mysql::door),
+        open_url: Some(mysql::open_url),
+        admin: Some(mysql::admin),
     },
     Entry {
         name: "tidb",
         modes: &[("optimistic", "BEGIN OPTIMISTIC")],
         about: "private server, embedded store",
         open: tidb::open_private,
-        by_url: Some(tidb::open_url),
-        door: Some(mysql::tidb_door),
+        open_url: Some(tidb::open_url),
+        admin: Some(mysql::tidb_admin),
     },
     Entry {
         name: "dolt",
         modes: &[],
         about: "private server",
         open: dolt::open_private,
-        by_url: Some(dolt::open_url),
-        door: Some(mysql::door),
+        open_url: Some(dolt::open_url),
+        admin: Some(mysql::admin),
     },
     Entry {
         name: "cockroach",
         modes: &[],
         about: "through its URL; profile untested",
         open: cockroach::no_private_server,
-        by_url: Some(cockroach::open_url),
-        door: Some(postgres::cockroach_door),
+        open_url: Some(postgres::open_cockroach_url),
+        admin: Some(postgres::cockroach_admin),
     },
     Entry {
         name: "turso",
         modes: &[("mvcc", "BEGIN CONCURRENT")],
-        about: "driver in a process of its own",
+        about: "driver in a separate process",
         open: shipped::open_turso,
-        by_url: None,
-        door: None,
+        open_url: None,
+        admin: None,
     },
     Entry {
         name: "duckdb",
         modes: &[],
-        about: "driver in a process of its own",
+        about: "driver in a separate process",
         open: shipped::open_duckdb,
-        by_url: None,
-        door: None,
+        open_url: None,
+        admin: None,
     },
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    pub engine: String,
-    pub mode: Option<String>,
-    pub version: Option<String>,
-    /// What the private server is started with besides what Isolde gives it.
-    pub server_options: Vec<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    Named(Named),
+    Named(NamedEngine),
     Url(ServerUrl),
     SqliteFile(String),
     Driver(String),
@@ -146,7 +141,7 @@ impl Target {
         }
         if text.contains("://") {
             let mut url = ServerUrl::parse(text)?;
-            let known = |s: &str| ENGINES.iter().any(|e| e.name == s && e.by_url.is_some());
+            let known = |s: &str| ENGINES.iter().any(|e| e.name == s && e.open_url.is_some());
             if url.scheme == "postgresql" {
                 url.scheme = "postgres".into();
             }
@@ -155,7 +150,7 @@ impl Target {
             }
             if !known(&url.scheme) {
                 let names: Vec<&str> =
-                    ENGINES.iter().filter(|e| e.by_url.is_some()).map(|e| e.name).collect();
+                    ENGINES.iter().filter(|e| e.open_url.is_some()).map(|e| e.name).collect();
                 return Err(format!("`{}://` is not one of {}", url.scheme, names.join(", ")));
             }
             return Ok(Target::Url(url));
@@ -180,7 +175,7 @@ impl Target {
         };
         let Some(entry) = ENGINES.iter().find(|e| e.name == engine) else {
             let names: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
-            // Something with a colon may be a URL gone wrong, password and all.
+            // A text with a colon may be a mistyped URL with a password in it.
             let text = if text.contains(':') { "this" } else { text };
             return Err(format!(
                 "`{text}` is not a target; name an engine ({}), a URL, or driver:COMMAND",
@@ -192,14 +187,14 @@ impl Target {
         {
             let modes: Vec<String> =
                 entry.modes.iter().map(|(m, _)| format!("{engine}+{m}")).collect();
-            let known = if modes.is_empty() { "no modes".into() } else { modes.join(", ") };
-            return Err(format!("`{engine}` has no mode `{mode}`; it has {known}"));
+            let known = if modes.is_empty() { "none".into() } else { modes.join(", ") };
+            return Err(format!("`{engine}` has no mode `{mode}`; its modes: {known}"));
         }
-        Ok(Target::Named(Named { engine, mode, version, server_options: Vec::new() }))
+        Ok(Target::Named(NamedEngine { engine, mode, version, server_options: Vec::new() }))
     }
 
-    /// The same target with a server of its own that has these options. Only
-    /// a server that Isolde starts can have them: nobody's own is restarted.
+    /// The same target on a private server with these options. Only a server
+    /// that Isolde starts can have them: a user's server is never restarted.
     pub fn with_server_options(&self, wanted: &[String]) -> Result<Target, String> {
         let refused = |why: &str| {
             Err(format!("this needs a server started with {}, and {why}", wanted.join(" ")))
@@ -207,7 +202,7 @@ impl Target {
         match self {
             _ if wanted.is_empty() => Ok(self.clone()),
             Target::Named(named) if ["mariadb", "mysql"].contains(&named.engine.as_str()) => {
-                Ok(Target::Named(Named { server_options: wanted.to_vec(), ..named.clone() }))
+                Ok(Target::Named(NamedEngine { server_options: wanted.to_vec(), ..named.clone() }))
             }
             Target::Named(named) => {
                 refused(&format!("options are for mariadb and mysql, not {}", named.engine))
@@ -215,7 +210,7 @@ impl Target {
             Target::Url(url) => {
                 refused(&format!("{url} was not started by Isolde; name an engine instead"))
             }
-            _ => refused("there is none here"),
+            _ => refused("this target has no server"),
         }
     }
 
@@ -227,14 +222,16 @@ impl Target {
                     && named.engine != "sqlite"
                 {
                     if !named.server_options.is_empty() {
-                        let message = "a container is started without server options";
+                        let message = "--via starts containers without server options";
                         return Err(EngineError::Refused(message.into()));
                     }
-                    return crate::server::container::open(runtime, named);
+                    let open_url =
+                        |url: &ServerUrl, name: &str| Target::Url(url.clone()).open_as(name);
+                    return crate::server::container::open(runtime, named, &open_url);
                 }
                 let entry = ENGINES.iter().find(|e| e.name == named.engine);
-                let entry = entry.expect("the parser knows only engines in the table");
-                (entry.open)(named, options)
+                let entry = entry.expect("the parser accepts only engines in the table");
+                (entry.open)(named, &options.cache)
             }
             Target::Url(_) => self.open_as(&self.to_string()),
             Target::SqliteFile(file) => {
@@ -249,68 +246,57 @@ impl Target {
 }
 
 impl Target {
-    /// The same server, with a password that was named beside its URL. One in
-    /// the URL itself comes first.
+    /// The same server, with a password that was given apart from its URL. A
+    /// password in the URL itself takes precedence.
     pub fn with_password(self, password: Secret) -> Target {
         match self {
-            Target::Url(url) => Target::Url(ServerUrl { password_aside: Some(password), ..url }),
+            Target::Url(url) => Target::Url(ServerUrl { separate_password: Some(password), ..url }),
             other => other,
         }
     }
 
-    /// A way into the server behind a URL, to what Isolde has left there.
-    pub fn door(&self) -> Entered {
-        let door = match self {
+    /// Logs in to the server of a URL, to list and drop the databases that
+    /// Isolde has left there.
+    pub fn admin_connection(&self) -> AdminResult {
+        let connection = match self {
             Target::Url(url) => {
                 let entry = ENGINES.iter().find(|e| e.name == url.scheme);
-                entry.and_then(|e| e.door).map(|door| door(url))
+                entry.and_then(|e| e.admin).map(|admin| admin(url))
             }
             _ => None,
         };
-        door.unwrap_or_else(|| Err(EngineError::Refused(format!("{self} is no URL of a server"))))
+        let refused = || Err(EngineError::Refused(format!("{self} is not the URL of a server")));
+        connection.unwrap_or_else(refused)
     }
 
-    /// Connects to the server behind a URL, under the name that reports show.
+    /// Connects to the server of a URL; reports show it under `name`.
     pub fn open_as(&self, name: &str) -> EngineResult<Box<dyn Engine>> {
         let Target::Url(url) = self else {
-            return Err(EngineError::Refused(format!("{self} is no URL")));
+            return Err(EngineError::Refused(format!("{self} is not a URL")));
         };
         let entry = ENGINES.iter().find(|e| e.name == url.scheme);
-        match entry.and_then(|e| e.by_url) {
+        match entry.and_then(|e| e.open_url) {
             Some(open) => open(url, name),
             None => Err(EngineError::Refused(format!("{} has no URLs", url.scheme))),
         }
     }
 }
 
-fn open_sqlite(named: &Named, _: &Options) -> EngineResult<Box<dyn Engine>> {
-    let target = Target::Named(named.clone()).to_string();
+fn open_sqlite(named: &NamedEngine, _: &Cache) -> EngineResult<Box<dyn Engine>> {
+    let target = named.to_string();
     let bundled = rusqlite::version();
     if let Some(version) = &named.version
         && !crate::fetch::version::matches(version, bundled)
     {
         return Err(EngineError::Refused(format!(
-            "this Isolde carries SQLite {bundled}; for {version} use driver: with a program of \
-             that version (drivers/sqlite3_driver.py runs whatever your Python has)"
+            "this Isolde is built with SQLite {bundled}; for {version} use driver: with a program \
+             of that version (drivers/sqlite3_driver.py runs the SQLite of your Python)"
         )));
     }
     let wanted = named.mode.as_deref().unwrap_or("");
     let mode = sqlite::Mode::ALL.iter().find(|(name, _)| *name == wanted).map(|(_, m)| *m);
     let mode = mode.expect("the parser has checked the mode");
     Ok(Box::new(sqlite::Sqlite::private(mode, &target)?))
-}
-
-impl fmt::Display for Named {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.engine)?;
-        if let Some(mode) = &self.mode {
-            write!(f, "+{mode}")?;
-        }
-        match &self.version {
-            Some(version) => write!(f, "@{version}"),
-            None => Ok(()),
-        }
-    }
 }
 
 impl fmt::Display for Target {
@@ -329,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_names_urls_files_and_drivers() {
+    fn every_kind_of_target_reads_back_as_it_was_written() {
         for text in [
             "sqlite",
             "sqlite+wal",
@@ -344,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_private_server_of_its_kind_takes_options() {
+    fn server_options_need_a_private_mysql_or_mariadb() {
         let options = ["--query-cache-type=1".to_string()];
         let with = |text: &str| Target::parse(text).unwrap().with_server_options(&options);
         let Ok(Target::Named(named)) = with("mysql@5.7") else { panic!("refused") };
@@ -357,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_target_says_what_would_be_right() {
+    fn an_invalid_target_lists_valid_ones() {
         assert!(Target::parse("oracle").unwrap_err().contains("sqlite"));
         assert!(Target::parse("sqlite+fast").unwrap_err().contains("sqlite+wal"));
         assert!(Target::parse("postgres@").unwrap_err().contains("version"));

@@ -1,14 +1,13 @@
-//! A client that ignores an abort: what it sends next, marked `(anyway)` in a
-//! case, reaches the engine, and what comes of it is the engine's own answer.
+//! A client that ignores an abort: its next statement, marked `(anyway)` in a
+//! case, is sent to the engine, and its outcome is the engine's own.
 
-mod support;
-
-use isolde_core::history::TxEnd;
-use isolde_core::value::show_rows;
-use support::{TWO_ROWS, open, run, steps, told};
+use isolde_model::history::TxEnd;
+use isolde_model::value::show_rows;
+use isolde_testing::cases::{TWO_ROWS, outcome, run, steps};
+use isolde_testing::servers::open;
 
 #[test]
-fn after_a_deadlock_the_victims_next_update_commits_by_itself() {
+fn after_a_deadlock_the_next_update_of_the_victim_autocommits() {
     for target in ["mariadb", "mysql@9.7", "mysql@8.0.33", "mysql@5.7", "tidb"] {
         let Some(mut runner) = open(target) else { continue };
         let case = steps(
@@ -26,12 +25,12 @@ fn after_a_deadlock_the_victims_next_update_commits_by_itself() {
              s2> update t set v = v + 5 where id = 2;",
         );
         let history = run(&mut runner, &case, None);
-        assert_eq!(told(&history, "s2.3"), "error 1213", "{target}");
-        // It is a transaction of its own, so the rollback comes too late.
-        assert_eq!(told(&history, "s2.4"), "1 row", "{target}");
-        assert_eq!(told(&history, "s2.5"), "not sent", "{target}: it does not say anyway");
-        assert_eq!(told(&history, "s2.6"), "ok", "{target}");
-        assert_eq!(told(&history, "s2.7"), "1 row", "{target}: the transaction is over");
+        assert_eq!(outcome(&history, "s2.3"), "error 1213", "{target}");
+        // It is its own transaction, so the rollback comes too late.
+        assert_eq!(outcome(&history, "s2.4"), "1 row", "{target}");
+        assert_eq!(outcome(&history, "s2.5"), "not sent", "{target}: it does not say anyway");
+        assert_eq!(outcome(&history, "s2.6"), "ok", "{target}");
+        assert_eq!(outcome(&history, "s2.7"), "1 row", "{target}: the transaction is over");
         assert_eq!(show_rows(&history.final_state[0].rows), "(1, 111) (2, 26)", "{target}");
         let endings: Vec<(bool, TxEnd)> = history
             .transactions
@@ -45,7 +44,7 @@ fn after_a_deadlock_the_victims_next_update_commits_by_itself() {
 }
 
 #[test]
-fn a_failed_transaction_of_postgres_refuses_what_is_sent_anyway() {
+fn a_failed_transaction_of_postgres_refuses_anyway_statements() {
     let Some(mut runner) = open("postgres") else { return };
     let case = steps(
         TWO_ROWS,
@@ -57,18 +56,18 @@ fn a_failed_transaction_of_postgres_refuses_what_is_sent_anyway() {
          s1> commit;",
     );
     let history = run(&mut runner, &case, None);
-    assert_eq!(told(&history, "s1.3"), "error 25P02");
-    assert_eq!(told(&history, "s1.4"), "error 25P02");
-    assert_eq!(told(&history, "s1.5"), "not sent");
-    assert_eq!(told(&history, "s1.6"), "rolled back");
+    assert_eq!(outcome(&history, "s1.3"), "error 25P02");
+    assert_eq!(outcome(&history, "s1.4"), "error 25P02");
+    assert_eq!(outcome(&history, "s1.5"), "not sent");
+    assert_eq!(outcome(&history, "s1.6"), "rolled back");
     assert_eq!(history.ending("s1"), Some(TxEnd::Aborted));
     assert_eq!(show_rows(&history.final_state[0].rows), "(1, 10) (2, 20)");
 }
 
 #[test]
-fn what_follows_a_transaction_that_sqlite_gave_up_commits_by_itself() {
+fn after_sqlite_rolls_back_the_next_statement_autocommits() {
     let Some(mut runner) = open("sqlite+wal") else { return };
-    // A snapshot that is too old to write on never gets younger.
+    // A snapshot that is too old for a write stays so until the transaction ends.
     let case = steps(
         TWO_ROWS,
         "s1> begin;
@@ -82,13 +81,13 @@ fn what_follows_a_transaction_that_sqlite_gave_up_commits_by_itself() {
     );
     let history = run(&mut runner, &case, None);
     assert_eq!(history.ending("s2"), Some(TxEnd::Aborted));
-    assert_eq!(told(&history, "s2.4"), "1 row");
-    assert_eq!(told(&history, "s2.5"), "not sent");
+    assert_eq!(outcome(&history, "s2.4"), "1 row");
+    assert_eq!(outcome(&history, "s2.5"), "not sent");
     assert_eq!(show_rows(&history.final_state[0].rows), "(1, 111) (2, 20)");
 }
 
 #[test]
-fn a_session_that_is_gone_takes_nothing_anyway() {
+fn a_lost_session_accepts_no_anyway_statement() {
     let Some(mut runner) = open("postgres") else { return };
     let case = steps(
         TWO_ROWS,
@@ -97,5 +96,5 @@ fn a_session_that_is_gone_takes_nothing_anyway() {
          s1(anyway)> select 1;",
     );
     let history = run(&mut runner, &case, None);
-    assert_eq!(told(&history, "s1.3"), "not sent");
+    assert_eq!(outcome(&history, "s1.3"), "not sent");
 }

@@ -1,23 +1,24 @@
-//! Drivers from the outside: the example passes, broken ones are told what
-//! is wrong with them, and one that dies takes nothing with it.
+//! Engines behind a driver process: the example passes `driver-check`, broken
+//! drivers get an explanation, and the death of a driver is an outcome.
 
-mod support;
-
-use isolde_core::Value;
-use isolde_core::history::{ErrorClass, ErrorEffect};
 use isolde_engines::driver::check::{CheckResult, check};
 use isolde_engines::driver::shipped::program;
 use isolde_engines::driver::{DriverCommand, DriverEngine};
-use isolde_engines::engine::{Engine, EngineError, Outcome, Reply, Session, TxStatus, WaitState};
+use isolde_engines::engine::{
+    Engine, EngineError, Outcome, Reply, ServerControl, Session, TxStatus, WaitState,
+};
 use isolde_engines::fetch::install;
+use isolde_model::Value;
+use isolde_model::history::{ErrorClass, ErrorEffect};
+use isolde_testing::servers;
 use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A driver that does everything badly: `special` goes first, and what it
-/// does not answer is answered with ok.
+/// A minimal driver. Tests replace `special`, which handles a request first;
+/// requests that it does not handle get the response `ok`.
 const SKELETON: &str = r#"
 import json, os, signal, sys, time
 HELLO = {"reply": "hello", "protocol": 1, "name": "broken", "version": "1", "profile": {
@@ -108,7 +109,7 @@ fn a_driver_is_an_engine_like_any_other() {
     assert_eq!(rows, [[Value::Int(11)]]);
     assert_eq!(engine.tables().unwrap(), ["t"]);
 
-    // A dropped session's lock must be gone before the database is emptied.
+    // The lock of a dropped session must be released before the database is cleared.
     run(&mut *one, "begin immediate");
     drop(one);
     engine.clear().unwrap();
@@ -125,7 +126,7 @@ fn a_driver_that_is_killed_in_mid_statement_is_lost_and_can_be_revived() {
         "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n",
     );
     assert!(session.reply(Duration::from_millis(200)).is_none(), "it runs without end");
-    engine.kill_server().unwrap();
+    engine.kill().unwrap();
     let message = lost_message(&session.reply(LIMIT).unwrap());
     assert!(message.contains("killed"), "{message}");
     lost_message(&run(&mut *session, "select 1"));
@@ -139,7 +140,7 @@ fn a_driver_that_is_killed_in_mid_statement_is_lost_and_can_be_revived() {
 }
 
 #[test]
-fn cancel_ends_one_statement_where_the_driver_can_and_the_driver_where_it_cannot() {
+fn cancel_ends_the_statement_or_else_the_driver() {
     let endless =
         "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
     let folder = tempfile::tempdir().unwrap();
@@ -167,7 +168,7 @@ def special(r):
 
 #[test]
 fn a_driver_that_ends_in_mid_statement_says_how_it_ended() {
-    for (end, said) in [
+    for (end, printed) in [
         ("print('the disk is on fire', file=sys.stderr); os._exit(7)", "exited with code 7"),
         ("print('the disk is on fire', file=sys.stderr); sys.stderr.flush(); os.abort()", "abort"),
     ] {
@@ -177,7 +178,7 @@ fn a_driver_that_ends_in_mid_statement_says_how_it_ended() {
         let mut engine = DriverEngine::start(&broken(&folder, &special), "driver:x").unwrap();
         let (mut one, mut two) = (engine.open().unwrap(), engine.open().unwrap());
         let message = lost_message(&run(&mut *one, "select 1"));
-        assert!(message.contains(said), "{message}");
+        assert!(message.contains(printed), "{message}");
         assert!(message.contains("the disk is on fire"), "{message}");
         lost_message(&run(&mut *two, "select 1"));
         assert!(engine.log_tail().unwrap().contains("the disk is on fire"));
@@ -185,7 +186,7 @@ fn a_driver_that_ends_in_mid_statement_says_how_it_ended() {
 }
 
 #[test]
-fn a_line_that_is_garbage_is_named_with_the_line() {
+fn a_garbage_line_of_a_driver_is_quoted_in_the_error() {
     for (garbage, why) in [
         ("print('Segfault imminent', flush=True)", "not JSON"),
         ("print('{\"id\": 99, \"reply\": \"ok\"}', flush=True)", "never sent"),
@@ -220,7 +221,7 @@ fn a_program_that_cannot_be_a_driver_is_refused_with_the_reason() {
     assert!(error.contains("cannot start `/nonexistent/driver`"), "{error}");
     let error = refusal(&DriverCommand::new("false", &[]));
     assert!(error.contains("exited with code 1"), "{error}");
-    for (special, said) in [
+    for (special, printed) in [
         ("HELLO['protocol'] = 2", "speaks protocol 2"),
         ("del HELLO['profile']", "missing field `profile`"),
         ("HELLO['profile']['levels'] = []", "profile.levels is empty"),
@@ -229,7 +230,7 @@ fn a_program_that_cannot_be_a_driver_is_refused_with_the_reason() {
         ("HELLO = {'reply': 'error', 'code': 'x', 'message': 'no such wheel'}", "no such wheel"),
     ] {
         let error = refusal(&broken(&folder, special));
-        assert!(error.contains(said), "{special}: {error}");
+        assert!(error.contains(printed), "{special}: {error}");
     }
 }
 
@@ -238,16 +239,16 @@ fn a_driver_that_never_answers_hello_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
     let command = broken(&folder, "def special(r):\n    return True\n");
     let limit = Duration::from_millis(500);
-    let error = isolde_engines::driver::greet(&command, limit).err().unwrap().to_string();
+    let error = isolde_engines::driver::start_driver(&command, limit).err().unwrap().to_string();
     assert!(error.contains("did not answer `hello` within 500ms"), "{error}");
 }
 
 #[test]
-fn the_check_tells_a_driver_that_swaps_ids() {
+fn driver_check_detects_swapped_ids() {
     let folder = tempfile::tempdir().unwrap();
     let text = program("sqlite3").unwrap().text;
-    // Every second of the bare selects is kept and answered under the id of
-    // the next one.
+    // The driver holds back every second plain SELECT and answers it under the
+    // id of the next one.
     let swapping = text.replace(
         "def answer(id, reply):",
         "held = []\ndef answer(id, reply):\n    global held\n    if reply['reply'] == 'rows' and reply['columns'][0].isdigit():\n        held.append((id, reply))\n        if len(held) < 3:\n            return\n        (a, x), (b, y), (c, z) = held\n        held = []\n        for i, w in ((a, y), (b, z), (c, x)):\n            print(json.dumps({\"id\": i, **w}), flush=True)\n        return",
@@ -256,12 +257,12 @@ fn the_check_tells_a_driver_that_swaps_ids() {
     let path = folder.path().join("swapping.py");
     std::fs::write(&path, swapping).unwrap();
     let results = check(&DriverCommand::new("python3", &[path.to_str().unwrap()]));
-    let said = detail(&results, "several statements are in flight");
-    assert!(said.contains("to `select") && said.contains("came: `rows`"), "{said}");
+    let printed = detail(&results, "several statements are in flight");
+    assert!(printed.contains("to `select") && printed.contains("came: `rows`"), "{printed}");
 }
 
 #[test]
-fn the_check_tells_wrong_types_and_unknown_sessions_that_are_accepted() {
+fn driver_check_detects_wrong_types_and_accepted_unknown_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let text = program("sqlite3").unwrap().text;
     let sloppy = text
@@ -277,8 +278,8 @@ fn the_check_tells_wrong_types_and_unknown_sessions_that_are_accepted() {
     let path = folder.path().join("sloppy.py");
     std::fs::write(&path, sloppy).unwrap();
     let results = check(&DriverCommand::new("python3", &[path.to_str().unwrap()]));
-    let said = detail(&results, "values come back typed");
-    assert!(said.contains("('7', '1.5', 'null', 'None')"), "{said}");
+    let printed = detail(&results, "values come back typed");
+    assert!(printed.contains("('7', '1.5', 'null', 'None')"), "{printed}");
     assert!(detail(&results, "an unknown session is an error").contains("came: `ok`"));
     assert!(
         detail(&results, "the transaction's status is true").contains("\"tx\" Open after begin")
@@ -287,7 +288,7 @@ fn the_check_tells_wrong_types_and_unknown_sessions_that_are_accepted() {
 }
 
 #[test]
-fn the_check_of_a_driver_that_does_nothing_finds_fault_and_ends() {
+fn driver_check_of_an_idle_driver_fails_and_ends() {
     let folder = tempfile::tempdir().unwrap();
     let results = check(&broken(&folder, ""));
     assert!(detail(&results, "values come back typed").contains("expected `rows`"));
@@ -297,7 +298,7 @@ fn the_check_of_a_driver_that_does_nothing_finds_fault_and_ends() {
     assert!(detail(&results, "hello is well formed").contains("exited with code 3"));
 }
 
-/// The example, turned into a driver whose statements block.
+/// The example driver, changed so that its statements block.
 fn blocking(folder: &TempDir, waiting: &str) -> DriverCommand {
     let text = program("sqlite3").unwrap().text;
     let mut changed = text.to_string();
@@ -327,14 +328,14 @@ fn blocking(folder: &TempDir, waiting: &str) -> DriverCommand {
 }
 
 #[test]
-fn a_driver_whose_statements_block_still_answers_everybody_else() {
+fn a_driver_with_blocking_statements_answers_other_sessions() {
     let folder = tempfile::tempdir().unwrap();
     for waiting in ["probe", "timeout"] {
         assert_all_ok(&check(&blocking(&folder, waiting)));
     }
     let results = check(&blocking(&folder, "never"));
-    let said = detail(&results, "a conflict shows as the profile says");
-    assert!(said.contains("the statement blocks"), "{said}");
+    let printed = detail(&results, "a conflict shows as the profile says");
+    assert!(printed.contains("the statement blocks"), "{printed}");
 
     let mut engine = DriverEngine::start(&blocking(&folder, "probe"), "driver:x").unwrap();
     engine.control("create table t (id integer)").unwrap();
@@ -348,19 +349,12 @@ fn a_driver_whose_statements_block_still_answers_everybody_else() {
     assert_eq!(two.reply(LIMIT).unwrap().outcome, Outcome::Affected(1));
 }
 
-/// The Python that `isolde fetch` prepared for a version of an engine.
+/// The Python interpreter that `isolde fetch` installed for an engine.
 fn venv(engine: &str, version: &str) -> Option<String> {
-    if std::env::var_os("ISOLDE_TEST_QUICK").is_some() {
-        support::skip(&format!("{engine}@{version} (quick run)"));
-        return None;
-    }
-    let found = install::find(engine, Some(version), &install::Cache::open());
-    if found.is_err() {
-        support::skip(&format!(
-            "{engine}@{version} is not in the cache; `isolde fetch {engine}@{version}` brings it"
-        ));
-    }
-    found.ok().map(|install| install.server.display().to_string())
+    servers::is_available(&format!("{engine}@{version}")).then(|| {
+        let found = install::find(engine, Some(version), &install::Cache::open());
+        found.unwrap().server.display().to_string()
+    })
 }
 
 #[test]
@@ -398,7 +392,7 @@ fn a_write_conflict_in_turso_ends_the_transaction_at_once() {
 
 /// In pyturso 0.1 ROLLBACK TO panics, and the wheel turns a panic into an abort.
 #[test]
-fn an_engine_that_aborts_takes_nothing_with_it() {
+fn a_driver_whose_engine_aborts_can_be_revived() {
     let Some(python) = venv("turso", "0.1.5") else { return };
     let folder = tempfile::tempdir().unwrap();
     let command = shipped("turso", &python, folder.path(), "");
@@ -426,7 +420,7 @@ fn the_duckdb_driver_passes_every_check() {
 }
 
 #[test]
-fn a_write_conflict_in_duckdb_poisons_and_the_commit_is_a_rollback() {
+fn a_write_conflict_in_duckdb_poisons_the_transaction() {
     let Some(python) = venv("duckdb", "2") else { return };
     let folder = tempfile::tempdir().unwrap();
     let command = shipped("duckdb", &python, folder.path(), "");

@@ -1,15 +1,15 @@
-//! What is generated is SQL that the engines understand: nearly every
-//! statement runs, or fails for a reason that a transaction may have.
+//! Generated statements are valid SQL of their engine: nearly every one succeeds,
+//! or fails for a reason that concurrency or a constraint may cause.
 
-mod support;
-
-use isolde_core::generate::{Dialect, Feature, Generator, Options};
-use isolde_core::history::{ErrorClass, What};
-use isolde_core::value::compare_rows;
-use isolde_core::{History, Level};
 use isolde_engines::runner::{RunError, Runner};
+use isolde_generator::{Generator, Options};
+use isolde_model::history::{ErrorClass, EventKind};
+use isolde_model::value::compare_rows;
+use isolde_model::{History, Level};
+use isolde_sql::{Dialect, Feature};
+use isolde_testing::cases::{self, repeats};
+use isolde_testing::servers::{FETCHED, open};
 use std::collections::BTreeMap;
-use support::{FETCHED, open, repeats};
 
 const SEED: u64 = 7;
 
@@ -41,15 +41,15 @@ fn generator(runner: &Runner) -> Generator {
     let dialect = Dialect::for_engine(&info.engine, &info.version);
     let levels: Vec<Level> = profile.level_names();
     let mut options = Options::new(levels, profile.default_level);
-    // On TiDB a schema change waits, unseen, for transactions that the case
-    // will only end after it, so each costs the runner's whole patience.
+    // On TiDB a schema change waits, invisibly, for transactions that the case
+    // ends only later, so each one takes the runner's whole time limit.
     options.ddl = !info.engine.starts_with("tidb");
     options.prepared = true;
     Generator::new(dialect, SEED, options)
 }
 
-/// Whether the statement made no sense to the engine, as opposed to having
-/// lost against another transaction or a constraint.
+/// Whether the engine rejected the statement as invalid, and not because of
+/// another transaction or a constraint.
 fn makes_no_sense(class: ErrorClass) -> bool {
     matches!(class, ErrorClass::Rejected | ErrorClass::Other | ErrorClass::Internal)
 }
@@ -70,8 +70,8 @@ fn run_one(runner: &mut Runner, generator: &Generator, number: u64, tally: &mut 
     for (step, features) in plan.features().into_iter().enumerate() {
         let reply = history.outcome(step).reply;
         match reply {
-            None | Some(What::NotSent { .. }) => continue,
-            Some(What::Error(error)) if makes_no_sense(error.class) => {
+            None | Some(EventKind::NotSent { .. }) => continue,
+            Some(EventKind::Error(error)) if makes_no_sense(error.class) => {
                 tally.complain(&error.to_string(), &case.steps[step].sql);
             }
             _ => {}
@@ -118,7 +118,7 @@ fn names(features: impl Iterator<Item = Feature>) -> String {
     features.map(Feature::name).collect::<Vec<_>>().join(", ")
 }
 
-/// What the dialect claims and no case has. Looked for among more cases than
+/// Features that the dialect claims and no case has. Searches more cases than
 /// are run, since some features are rare.
 fn never_generated(generator: &Generator) -> Vec<Feature> {
     let mut missing: Vec<Feature> = generator.features().iter().collect();
@@ -129,42 +129,46 @@ fn never_generated(generator: &Generator) -> Vec<Feature> {
     missing
 }
 
-/// What a step gave, without the order of its rows.
+/// The outcome of a step, with its rows sorted.
 fn outcome(history: &History, step: usize) -> String {
     match history.outcome(step).reply {
-        Some(What::Rows { rows, .. }) => {
+        Some(EventKind::Rows { rows, .. }) => {
             let mut rows = rows.clone();
             rows.sort_by(|a, b| compare_rows(a, b));
             format!("{rows:?}")
         }
-        Some(What::Error(error)) => format!("{:?}", error.class),
+        Some(EventKind::Error(error)) => format!("{:?}", error.class),
         other => format!("{other:?}"),
     }
 }
 
-/// One transaction after the other, from the same rows stored in another
-/// order: an engine is free to visit rows as it likes, so nothing may change.
+/// Runs the transactions serially from the same rows stored in another order. An
+/// engine may visit rows in any order, so the results must not change.
 fn the_order_of_rows_changes_nothing(target: &str, cases: usize) {
     let Some(mut runner) = open(target) else { return };
     let generator = generator(&runner);
+    let mut compared = 0;
     for number in 0..cases as u64 {
         let mut plan = generator.plan(number * 6 + 1);
         plan.schedule.sort_unstable();
         let mut turned = plan.clone();
         turned.rows.iter_mut().for_each(|rows| rows.reverse());
         let case = plan.to_case();
-        let one = support::run(&mut runner, &case, None);
-        let other = support::run(&mut runner, &turned.to_case(), None);
+        let one = cases::run(&mut runner, &case, None);
+        let other = cases::run(&mut runner, &turned.to_case(), None);
         for step in 0..case.steps.len() {
             let (a, b) = (outcome(&one, step), outcome(&other, step));
-            let text = isolde_core::case::format(&case);
+            let text = isolde_model::case::format(&case);
             assert_eq!(a, b, "{target}: {}\n{text}", case.steps[step].sql);
+            compared += 1;
         }
+        assert_eq!(one.final_state.len(), other.final_state.len(), "{target}");
         for (a, b) in one.final_state.iter().zip(&other.final_state) {
-            let text = isolde_core::case::format(&case);
+            let text = isolde_model::case::format(&case);
             assert_eq!(a.rows, b.rows, "{target}: {}\n{text}", a.query);
         }
     }
+    assert!(compared > cases, "{target}: only {compared} statements were compared");
 }
 
 fn cases(usual: usize) -> usize {
@@ -172,29 +176,29 @@ fn cases(usual: usize) -> usize {
 }
 
 #[test]
-fn sqlite_understands_what_is_generated() {
+fn sqlite_accepts_generated_statements() {
     nearly_all_statements_make_sense("sqlite", cases(200));
 }
 
 #[test]
-fn postgres_understands_what_is_generated() {
+fn postgres_accepts_generated_statements() {
     nearly_all_statements_make_sense("postgres", cases(150));
 }
 
 #[test]
-fn mariadb_understands_what_is_generated() {
+fn mariadb_accepts_generated_statements() {
     nearly_all_statements_make_sense("mariadb", cases(150));
 }
 
 #[test]
-fn nothing_that_is_generated_depends_on_the_order_of_rows() {
+fn generated_statements_do_not_depend_on_the_order_of_rows() {
     the_order_of_rows_changes_nothing("sqlite", cases(120));
     the_order_of_rows_changes_nothing("postgres", cases(60));
     the_order_of_rows_changes_nothing("mariadb", cases(60));
 }
 
 #[test]
-fn fetched_servers_understand_what_is_generated() {
+fn fetched_servers_accept_generated_statements() {
     let chosen = std::env::var("ISOLDE_GENERATED_ON").unwrap_or_default();
     let others = [
         "sqlite+wal",

@@ -1,11 +1,10 @@
 //! Every way in which a statement or a transaction can end, on real engines.
 
-mod support;
-
-use isolde_core::Level;
-use isolde_core::history::TxEnd;
+use isolde_model::Level;
+use isolde_model::history::TxEnd;
+use isolde_testing::cases::{self, TWO_ROWS, error_codes, outcome, run, steps};
+use isolde_testing::servers::open;
 use std::time::Duration;
-use support::{TWO_ROWS, error_codes, open, run, steps, told};
 
 const SERVERS: [&str; 7] =
     ["postgres", "mariadb", "mysql@9.7", "mysql@8.0.33", "mysql@5.7", "mariadb@11.8", "tidb"];
@@ -29,12 +28,12 @@ fn a_deadlock_aborts_one_transaction_and_frees_the_other() {
         assert!(endings.contains(&Some(TxEnd::Aborted)), "{target}: {endings:?}");
         let code = if target == "postgres" { "40P01" } else { "1213" };
         assert!(error_codes(&history).contains(&code.to_string()), "{target}: {history:#?}");
-        assert!(told(&history, "s1.3").starts_with("waits"), "{target}");
+        assert!(outcome(&history, "s1.3").starts_with("waits"), "{target}");
     }
 }
 
 #[test]
-fn a_statement_that_waits_names_whom_it_waits_for_where_the_server_says_so() {
+fn a_blocked_statement_names_the_lock_holder_where_the_server_reports_it() {
     for target in ["postgres", "mysql@9.7", "mysql@8.0.33"] {
         let Some(mut runner) = open(target) else { continue };
         let case = steps(
@@ -47,7 +46,7 @@ fn a_statement_that_waits_names_whom_it_waits_for_where_the_server_says_so() {
              s2> commit;",
         );
         let history = run(&mut runner, &case, None);
-        assert!(told(&history, "s2.2").starts_with("waits for s1, then 1 row"), "{target}");
+        assert!(outcome(&history, "s2.2").starts_with("waits for s1, then 1 row"), "{target}");
     }
 }
 
@@ -70,7 +69,7 @@ fn a_lock_timeout_ends_the_statement_only_and_the_transaction_goes_on() {
         let history = run(&mut runner, &case, Some(Level::RepeatableRead));
         assert_eq!(error_codes(&history), ["1205"], "{target}");
         assert_eq!(history.ending("s2"), Some(TxEnd::Committed), "{target}");
-        let rows = isolde_core::value::show_rows(&history.final_state[0].rows);
+        let rows = isolde_model::value::show_rows(&history.final_state[0].rows);
         assert_eq!(rows, "(1, 10) (2, 22)", "{target}");
     }
 }
@@ -92,8 +91,8 @@ fn a_lock_timeout_on_postgres_poisons_the_transaction() {
     );
     let history = run(&mut runner, &case, None);
     assert_eq!(error_codes(&history), ["55P03"]);
-    assert_eq!(told(&history, "s2.4"), "not sent");
-    assert_eq!(told(&history, "s2.5"), "rolled back", "a COMMIT that is really a rollback");
+    assert_eq!(outcome(&history, "s2.4"), "not sent");
+    assert_eq!(outcome(&history, "s2.5"), "rolled back", "a COMMIT that is really a rollback");
     assert_eq!(history.ending("s2"), Some(TxEnd::Aborted));
 }
 
@@ -112,14 +111,14 @@ fn an_error_poisons_a_transaction_on_postgres_until_rollback_to_a_savepoint() {
          s1> commit;",
     );
     let history = run(&mut runner, &case, None);
-    assert_eq!(told(&history, "s1.4"), "error 23505");
-    assert_eq!(told(&history, "s1.5"), "not sent");
-    assert_eq!(told(&history, "s1.7"), "1 row");
-    assert_eq!(told(&history, "s1.8"), "committed");
+    assert_eq!(outcome(&history, "s1.4"), "error 23505");
+    assert_eq!(outcome(&history, "s1.5"), "not sent");
+    assert_eq!(outcome(&history, "s1.7"), "1 row");
+    assert_eq!(outcome(&history, "s1.8"), "committed");
 }
 
 #[test]
-fn an_error_costs_only_its_statement_elsewhere() {
+fn an_error_ends_only_its_statement_on_other_engines() {
     for target in ["sqlite", "sqlite+wal", "mariadb", "mysql@9.7", "tidb"] {
         let Some(mut runner) = open(target) else { continue };
         let case = steps(
@@ -131,8 +130,8 @@ fn an_error_costs_only_its_statement_elsewhere() {
              s1> commit;",
         );
         let history = run(&mut runner, &case, None);
-        assert!(told(&history, "s1.3").starts_with("error"), "{target}");
-        assert_eq!(told(&history, "s1.4"), "1 row", "{target}");
+        assert!(outcome(&history, "s1.3").starts_with("error"), "{target}");
+        assert_eq!(outcome(&history, "s1.4"), "1 row", "{target}");
         assert_eq!(history.ending("s1"), Some(TxEnd::Committed), "{target}");
     }
 }
@@ -155,10 +154,10 @@ fn a_serialization_failure_aborts_the_transaction_and_nothing_more_is_sent_into_
     ] {
         let Some(mut runner) = open(target) else { continue };
         let history = run(&mut runner, &steps(TWO_ROWS, lost_update), Some(level));
-        assert_eq!(told(&history, "s2.3"), format!("error {code}"), "{target}");
-        assert_eq!(told(&history, "s2.4"), "not sent", "{target}");
+        assert_eq!(outcome(&history, "s2.3"), format!("error {code}"), "{target}");
+        assert_eq!(outcome(&history, "s2.4"), "not sent", "{target}");
         assert_eq!(history.ending("s2"), Some(TxEnd::Aborted), "{target}");
-        let rows = isolde_core::value::show_rows(&history.final_state[0].rows);
+        let rows = isolde_model::value::show_rows(&history.final_state[0].rows);
         assert_eq!(rows, "(1, 11) (2, 20)", "{target}");
     }
 }
@@ -177,7 +176,7 @@ fn a_write_conflict_is_an_abort_wherever_the_engine_reports_it() {
         let history = run(&mut runner, &steps(TWO_ROWS, conflict), None);
         assert_eq!(history.ending("s1"), Some(TxEnd::Committed), "{target}: {history:#?}");
         assert_eq!(history.ending("s2"), Some(TxEnd::Aborted), "{target}: {history:#?}");
-        let rows = isolde_core::value::show_rows(&history.final_state[0].rows);
+        let rows = isolde_model::value::show_rows(&history.final_state[0].rows);
         assert_eq!(rows, "(1, 11) (2, 20)", "{target}");
     }
 }
@@ -194,9 +193,13 @@ fn nothing_is_sent_into_a_transaction_that_a_deadlock_has_ended() {
         let history = run(&mut runner, &steps(TWO_ROWS, &inside), None);
         let victim = if history.ending("s1") == Some(TxEnd::Aborted) { "s1" } else { "s2" };
         let label = |n: usize| format!("{victim}.{n}");
-        assert_eq!(told(&history, &label(4)), "not sent", "{target}: the naive trap");
-        assert_eq!(told(&history, &label(5)), "not sent", "{target}: its COMMIT");
-        assert_eq!(told(&history, &label(6)), "(1)", "{target}: after its end the session works");
+        assert_eq!(outcome(&history, &label(4)), "not sent", "{target}: the naive trap");
+        assert_eq!(outcome(&history, &label(5)), "not sent", "{target}: its COMMIT");
+        assert_eq!(
+            outcome(&history, &label(6)),
+            "(1)",
+            "{target}: after its end the session works"
+        );
     }
 }
 
@@ -215,13 +218,13 @@ fn ddl_commits_implicitly_on_mysql_and_is_transactional_on_postgres_and_sqlite()
         let Some(mut runner) = open(target) else { continue };
         let history = run(&mut runner, &steps(TWO_ROWS, ddl), None);
         assert_eq!(history.ending("s1"), Some(ending), "{target}");
-        let found = isolde_core::value::show_rows(&history.final_state[0].rows);
+        let found = isolde_model::value::show_rows(&history.final_state[0].rows);
         assert_eq!(found, rows, "{target}");
     }
 }
 
 #[test]
-fn a_metadata_lock_is_seen_as_a_wait() {
+fn a_metadata_lock_wait_is_detected() {
     for target in ["mariadb", "mysql@9.7", "mysql@5.7"] {
         let Some(mut runner) = open(target) else { continue };
         let case = steps(
@@ -233,13 +236,13 @@ fn a_metadata_lock_is_seen_as_a_wait() {
              s2> select * from t where id = 1;",
         );
         let history = run(&mut runner, &case, None);
-        assert_eq!(told(&history, "s2.1"), "waits, then ok", "{target}");
-        assert_eq!(told(&history, "s2.2"), "(1, 10, null)", "{target}");
+        assert_eq!(outcome(&history, "s2.1"), "waits, then ok", "{target}");
+        assert_eq!(outcome(&history, "s2.2"), "(1, 10, null)", "{target}");
     }
 }
 
 #[test]
-fn a_case_may_leave_transactions_open_and_waiting_and_still_ends() {
+fn a_case_with_open_and_blocked_transactions_still_ends() {
     for target in ["sqlite", "postgres", "mariadb", "mysql@9.7"] {
         let Some(mut runner) = open(target) else { continue };
         let case = steps(
@@ -251,15 +254,15 @@ fn a_case_may_leave_transactions_open_and_waiting_and_still_ends() {
         );
         let history = run(&mut runner, &case, None);
         assert_eq!(history.ending("s1"), Some(TxEnd::RolledBack), "{target}");
-        assert!(told(&history, "s2.2").starts_with("waits"), "{target}");
-        assert!(told(&history, "s2.2").ends_with("then 1 row"), "{target}");
+        assert!(outcome(&history, "s2.2").starts_with("waits"), "{target}");
+        assert!(outcome(&history, "s2.2").ends_with("then 1 row"), "{target}");
         let again = run(&mut runner, &case, None);
         assert_eq!(history, again, "{target}: the sessions were clean");
     }
 }
 
 #[test]
-fn a_hung_statement_is_cancelled_at_the_limit_and_the_session_lives() {
+fn a_hung_statement_is_cancelled_at_the_limit_and_the_session_survives() {
     for (target, hang) in [
         ("postgres", "select pg_sleep(60)"),
         ("mariadb", "select sleep(60)"),
@@ -271,12 +274,12 @@ fn a_hung_statement_is_cancelled_at_the_limit_and_the_session_lives() {
         let history = run(&mut runner, &case, None);
         let first = history.outcome(0);
         let cancelled = first.reply.is_some_and(|r| match r.error() {
-            Some(e) => e.class == isolde_core::history::ErrorClass::Cancelled,
+            Some(e) => e.class == isolde_model::history::ErrorClass::Cancelled,
             // MariaDB's and MySQL's sleep() returns 1 when it is killed.
             None => r.rows().is_some(),
         });
         assert!(cancelled, "{target}: {first:?}");
-        assert_eq!(told(&history, "s1.2"), "(7)", "{target}");
+        assert_eq!(outcome(&history, "s1.2"), "(7)", "{target}");
     }
 }
 
@@ -287,7 +290,7 @@ fn a_killed_session_loses_its_transaction_and_the_others_go_on() {
             "postgres",
             "s2> select pg_terminate_backend(pid) from pg_stat_activity where state = 'idle in transaction';",
         ),
-        // KILL takes no subquery, so here the victim ends itself: as dead.
+        // KILL accepts no subquery, so the victim ends its own session.
         ("mariadb", "s1> kill connection_id();"),
     ] {
         let Some(mut runner) = open(target) else { continue };
@@ -302,7 +305,7 @@ fn a_killed_session_loses_its_transaction_and_the_others_go_on() {
         let history = run(&mut runner, &steps(TWO_ROWS, &script), None);
         assert_eq!(history.ending("s1"), Some(TxEnd::Lost), "{target}");
         assert!(error_codes(&history).contains(&"lost".to_string()), "{target}");
-        let rows = isolde_core::value::show_rows(&history.final_state[0].rows);
+        let rows = isolde_model::value::show_rows(&history.final_state[0].rows);
         assert_eq!(rows, "(1, 12) (2, 20)", "{target}");
         // The next run gets a new session in place of the dead one.
         let clean = run(&mut runner, &steps(TWO_ROWS, "s1> begin;\ns1> commit;"), None);
@@ -326,10 +329,10 @@ fn a_server_killed_in_mid_run_is_an_outcome_and_the_next_run_has_a_new_one() {
              s1> commit;"
         );
         if target == "postgres" {
-            // No statement of PostgreSQL's ends the server: it is killed
-            // between two runs, and the second finds a new one.
+            // PostgreSQL has no statement that ends the server: it is killed
+            // between two runs, and the second run gets a new one.
             runner.engine.kill_server().unwrap();
-            // Its children notice a little later that it is gone.
+            // Its child processes notice its end a little later.
             let answers = |_: &usize| {
                 std::thread::sleep(Duration::from_millis(10));
                 runner.engine.control("select 1").is_ok()
@@ -342,12 +345,12 @@ fn a_server_killed_in_mid_run_is_an_outcome_and_the_next_run_has_a_new_one() {
             assert!(death.log.is_some(), "{target}: the end of the log is kept");
         }
         let after = run(&mut runner, &steps(TWO_ROWS, "s1> select 7;"), None);
-        assert_eq!(told(&after, "s1.1"), "(7)", "{target}");
+        assert_eq!(outcome(&after, "s1.1"), "(7)", "{target}");
     }
 }
 
 #[test]
-fn values_come_back_typed_and_null_is_not_text() {
+fn returned_values_are_typed_and_null_is_not_text() {
     for (target, setup, expected) in [
         (
             "sqlite",
@@ -367,7 +370,7 @@ fn values_come_back_typed_and_null_is_not_text() {
     ] {
         let Some(mut runner) = open(target) else { continue };
         let history = run(&mut runner, &steps(setup, "s1> select * from t;"), None);
-        let found = isolde_core::value::show_rows(&history.final_state[0].rows);
+        let found = isolde_model::value::show_rows(&history.final_state[0].rows);
         assert_eq!(found, expected, "{target}");
     }
 }
@@ -382,17 +385,21 @@ fn a_level_belongs_to_its_session_and_a_transaction_may_have_its_own() {
         let text = format!(
             "case: levels\nlevel s2: serializable\nsetup:\n  create table t (a int);\ns1> {show};\ns2> {show};\n"
         );
-        let history = run(&mut runner, &support::case(&text), Some(Level::ReadCommitted));
+        let history = run(&mut runner, &cases::case(&text), Some(Level::ReadCommitted));
         let (one, two) =
-            (told(&history, "s1.1").to_lowercase(), told(&history, "s2.1").to_lowercase());
+            (outcome(&history, "s1.1").to_lowercase(), outcome(&history, "s2.1").to_lowercase());
         assert!(one.contains("read") && one.contains("committed"), "{target}: {one}");
         assert!(two.contains("serializable"), "{target}: {two}");
-        let skew = support::case(
+        let skew = cases::case(
             "case: own\nsetup:\n  create table t (a int);\ns1(repeatable read)> begin;\ns1> select * from t;\ns2> insert into t values (1);\ns1> select * from t;\ns1> commit;\ns1> begin;\ns1> select * from t;\ns2> insert into t values (2);\ns1> select * from t;\ns1> commit;\n",
         );
         let history = run(&mut runner, &skew, Some(Level::ReadCommitted));
-        assert_eq!(told(&history, "s1.3"), "no rows", "{target}: a snapshot for this transaction");
-        assert_eq!(told(&history, "s1.7"), "(1) (2)", "{target}: and none for the next");
+        assert_eq!(
+            outcome(&history, "s1.3"),
+            "no rows",
+            "{target}: a snapshot for this transaction"
+        );
+        assert_eq!(outcome(&history, "s1.7"), "(1) (2)", "{target}: and none for the next");
     }
 }
 
@@ -408,9 +415,9 @@ fn a_statement_that_fails_after_its_implicit_commit_has_committed() {
              s1> rollback;",
         );
         let history = run(&mut runner, &case, None);
-        assert_eq!(told(&history, "s1.3"), "error 1050", "{target}");
+        assert_eq!(outcome(&history, "s1.3"), "error 1050", "{target}");
         assert_eq!(history.ending("s1"), Some(TxEnd::Committed), "{target}");
-        let rows = isolde_core::value::show_rows(&history.final_state[0].rows);
+        let rows = isolde_model::value::show_rows(&history.final_state[0].rows);
         assert_eq!(rows, "(1, 11) (2, 20)", "{target}");
     }
 }
@@ -444,12 +451,12 @@ fn nothing_is_sent_after_a_begin_that_failed() {
          s1> update t set v = 12 where id = 1;",
     );
     let history = run(&mut runner, &case, None);
-    assert_eq!(told(&history, "s1.2"), "not sent", "it would have committed by itself");
-    assert_eq!(told(&history, "s1.4"), "1 row", "after its COMMIT the session is its own again");
+    assert_eq!(outcome(&history, "s1.2"), "not sent", "it would have committed by itself");
+    assert_eq!(outcome(&history, "s1.4"), "1 row", "after its COMMIT the session is its own again");
 }
 
 #[test]
-fn what_a_case_leaves_in_its_sessions_or_its_setup_does_not_reach_the_next() {
+fn session_state_of_a_case_does_not_leak_into_the_next() {
     for (target, leaver, look, clean) in [
         ("mariadb", "s1> set autocommit = 0;", "s1> select @@autocommit;", "(1)"),
         ("mysql@9.7", "s1> select get_lock('x', 0);", "s2> select is_free_lock('x');", "(1)"),
@@ -465,17 +472,17 @@ fn what_a_case_leaves_in_its_sessions_or_its_setup_does_not_reach_the_next() {
         run(&mut runner, &steps(TWO_ROWS, leaver), None);
         let history = run(&mut runner, &steps(TWO_ROWS, look), None);
         let label = format!("{}.1", &look[..2]);
-        assert_eq!(told(&history, &label), clean, "{target}");
+        assert_eq!(outcome(&history, &label), clean, "{target}");
     }
     let Some(mut runner) = open("mariadb") else { return };
     let setup = format!("set autocommit = 0;\n{TWO_ROWS}\ncommit;\ncreate procedure p() select 1;");
     run(&mut runner, &steps(&setup, "s1> select 1;"), None);
     let again = run(&mut runner, &steps(&setup, "s1> call p();"), None);
-    assert_eq!(told(&again, "s1.1"), "(1)", "the procedure was gone in between");
+    assert_eq!(outcome(&again, "s1.1"), "(1)", "the procedure was gone in between");
 }
 
 #[test]
-fn a_transaction_prepared_for_two_phase_commit_is_not_known_to_have_ended_and_does_not_stay() {
+fn a_prepared_transaction_has_no_known_end_and_is_removed() {
     for (target, prepare) in [
         (
             "postgres",
@@ -491,12 +498,12 @@ fn a_transaction_prepared_for_two_phase_commit_is_not_known_to_have_ended_and_do
         assert_eq!(history.ending("s1"), Some(TxEnd::Unknown), "{target}");
         let next =
             run(&mut runner, &steps(TWO_ROWS, "s1> update t set v = 12 where id = 1;"), None);
-        assert_eq!(told(&next, "s1.1"), "1 row", "{target}: its locks are gone");
+        assert_eq!(outcome(&next, "s1.1"), "1 row", "{target}: its locks are gone");
     }
 }
 
 #[test]
-fn ddl_that_waits_for_a_transaction_on_tidb_is_seen() {
+fn blocked_ddl_on_tidb_is_detected() {
     let Some(mut runner) = open("tidb") else { return };
     let case = steps(
         TWO_ROWS,
@@ -506,11 +513,11 @@ fn ddl_that_waits_for_a_transaction_on_tidb_is_seen() {
          s1> commit;",
     );
     let history = run(&mut runner, &case, None);
-    assert_eq!(told(&history, "s2.1"), "waits for s1, then ok");
+    assert_eq!(outcome(&history, "s2.1"), "waits for s1, then ok");
 }
 
 #[test]
-fn the_limit_of_a_statement_does_not_count_the_time_in_which_it_waited() {
+fn the_statement_limit_does_not_count_lock_waits() {
     let Some(mut runner) = open("mariadb") else { return };
     runner.limits.statement = std::time::Duration::from_millis(1500);
     let case = steps(
@@ -524,6 +531,6 @@ fn the_limit_of_a_statement_does_not_count_the_time_in_which_it_waited() {
          s1> commit;",
     );
     let history = run(&mut runner, &case, None);
-    assert!(!history.was_cancelled(), "{}", isolde_core::transcript::transcript(&history));
-    assert_eq!(told(&history, "s2.1"), "waits, then 1 row");
+    assert!(!history.was_cancelled(), "{}", isolde_model::transcript::transcript(&history));
+    assert_eq!(outcome(&history, "s2.1"), "waits, then 1 row");
 }

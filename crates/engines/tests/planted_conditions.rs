@@ -1,19 +1,15 @@
-//! A planted fault strikes where its condition holds and nowhere else: not at a
-//! level without the rule that it breaks, not with locks that were taken
-//! before, not in another order of the same statements.
+//! A planted fault strikes only where its condition holds: not at a level without
+//! the rule that it breaks, not with locks that were acquired earlier, not in
+//! another order of the same statements.
 
-#[path = "support/planted.rs"]
-mod planted;
-mod support;
-
-use isolde_core::Level;
-use isolde_core::transcript::transcript;
 use isolde_engines::fault::find;
-use planted::Bench;
-use support::{TWO_ROWS, run, steps};
+use isolde_model::Level;
+use isolde_model::transcript::transcript;
+use isolde_testing::cases::{TWO_ROWS, run, steps};
+use isolde_testing::planted::Bench;
 
-/// The same statements in a run that meets the condition and in one that does
-/// not, each at its level.
+/// Two runs of the same statements, each with its level: one meets the condition
+/// of the fault, the other does not.
 struct Pair {
     faults: &'static [&'static str],
     strikes: (Option<Level>, &'static str),
@@ -27,7 +23,7 @@ const WAITED: &str = "s2> begin;
     s2> rollback;
     s1> commit;";
 
-/// The lock is waited for by a read before the write.
+/// A locking read before the write waits for the lock.
 const LOCKED_BEFORE: &str = "s2> begin;
     s2> update t set v = 5 where id = 1;
     s1> begin;
@@ -51,7 +47,7 @@ const WAITED_FOR: &str = "s1> begin;
     s1> rollback;
     s2> rollback;";
 
-/// The other order of the two that end.
+/// The two transactions end in the other order.
 const NOT_WAITED_FOR: &str = "s1> begin;
     s1> update t set v = 11 where id = 1;
     s2> begin;
@@ -131,7 +127,7 @@ const PAIRS: &[Pair] = &[
 ];
 
 #[test]
-fn what_takes_the_condition_away_takes_the_strike_away() {
+fn a_fault_does_not_strike_without_its_condition() {
     for target in ["postgres", "mariadb"] {
         let Some(bench) = Bench::open(target) else { continue };
         for pair in PAIRS {

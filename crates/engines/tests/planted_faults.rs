@@ -1,32 +1,28 @@
-//! Every planted fault, on real engines: what it changes, that it changes
-//! nothing when nobody is in its way, and that it strikes the same twice.
+//! Every planted fault on real engines: what it changes, that it changes nothing
+//! without a concurrent transaction, and that it strikes the same way twice.
 
-#[path = "support/planted.rs"]
-mod planted;
-mod support;
-
-use isolde_core::case::Case;
-use isolde_core::history::TxEnd;
-use isolde_core::profile::Waiting;
-use isolde_core::transcript::transcript;
-use isolde_core::{History, Level};
 use isolde_engines::fault::{FAULTS, find};
-use planted::{Bench, rows, seen};
-use support::{TWO_ROWS, run, steps, told};
+use isolde_model::case::Case;
+use isolde_model::history::TxEnd;
+use isolde_model::profile::Waiting;
+use isolde_model::transcript::transcript;
+use isolde_model::{History, Level};
+use isolde_testing::cases::{TWO_ROWS, outcome, run, steps};
+use isolde_testing::planted::{Bench, observations, rows};
 
-/// A case for a fault, what shows at one of its steps, and the rows at the end.
+/// A case for a fault, the outcome of one of its steps, and the final rows.
 struct Proof {
     fault: &'static str,
     level: Option<Level>,
     steps: &'static str,
     watched: &'static str,
-    /// What the step says without the fault and with it.
+    /// The outcome of the step without the fault and with it.
     says: [&'static str; 2],
-    /// The final rows without the fault; with it, one of the others.
+    /// The final rows: first without the fault, then the possible ones with it.
     rows: &'static [&'static str],
 }
 
-/// s2 takes the row that s1 wants.
+/// s2 locks the row that s1 is about to write.
 const HOLD: &str = "update t set v = 5 where id = 1";
 
 const UNTOUCHED: &str = "(1, 10) (2, 20)";
@@ -253,8 +249,8 @@ fn prove(bench: &mut Bench, proof: &Proof) {
         return;
     }
     let profile = bench.clean.engine.profile();
-    // What would wait for s2 elsewhere fails where nothing waits; there it is
-    // enough that s2 has written to the table.
+    // Where statements fail instead of waiting, a statement that would wait for
+    // s2 fails; there it is enough that s2 has written to the table.
     let held = match profile.waiting {
         Waiting::Never => "insert into t values (4, 40)",
         _ => HOLD,
@@ -263,7 +259,7 @@ fn prove(bench: &mut Bench, proof: &Proof) {
     let level = proof.level.filter(|level| levels.contains(level));
     let case = steps(TWO_ROWS, &proof.steps.replace(HOLD, held));
     let clean = run(&mut bench.clean, &case, level);
-    let says = told(&clean, proof.watched);
+    let says = outcome(&clean, proof.watched);
     assert!(says.starts_with(proof.says[0]), "{place} says {says}:\n{}", transcript(&clean));
     assert_eq!(rows(&clean), proof.rows[0], "{place}");
 
@@ -271,22 +267,34 @@ fn prove(bench: &mut Bench, proof: &Proof) {
     let info = faulted.engine.info();
     assert_eq!(info.settings.get("planted_fault").map(String::as_str), Some(proof.fault));
     let struck = run(&mut faulted, &case, level);
-    let says = told(&struck, proof.watched);
+    let says = outcome(&struck, proof.watched);
     assert!(says.starts_with(proof.says[1]), "{place} says {says}:\n{}", transcript(&struck));
     assert!(proof.rows[1..].contains(&rows(&struck).as_str()), "{place}: {}", rows(&struck));
     assert_eq!(struck.ending("s1"), expected_ending(&clean, &says), "{place}");
-    // The pool's sessions again: nothing of the fault may have stayed in them.
-    assert_eq!(seen(&run(&mut faulted, &case, level)), seen(&struck), "{place}, again");
+    // The same pooled sessions again: the fault must leave no state in them.
+    assert_eq!(
+        observations(&run(&mut faulted, &case, level)),
+        observations(&struck),
+        "{place}, again"
+    );
     let single = alone(&case);
     let undisturbed = run(&mut bench.clean, &single, level);
     let before = strikes.count();
     assert!(before > 0, "{place}");
     let lonely = run(&mut faulted, &single, level);
-    assert_eq!(seen(&lonely), seen(&undisturbed), "{place}: nobody is in its way");
+    assert_eq!(
+        observations(&lonely),
+        observations(&undisturbed),
+        "{place}: no transaction runs concurrently"
+    );
     assert_eq!(strikes.count(), before, "{place}");
 
     let (mut never, strikes) = bench.faulted(fault, 0.0, 1);
-    assert_eq!(seen(&run(&mut never, &case, level)), seen(&clean), "{place} at rate 0");
+    assert_eq!(
+        observations(&run(&mut never, &case, level)),
+        observations(&clean),
+        "{place} at rate 0"
+    );
     assert_eq!(strikes.count(), 0, "{place} at rate 0");
 }
 

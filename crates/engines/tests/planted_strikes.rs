@@ -1,29 +1,28 @@
-//! When planted faults strike, what they do to locks and sessions, and that a
-//! run with one always comes to its end.
+//! When planted faults strike, how they affect locks and sessions, and that a run
+//! with a fault always ends.
 
-#[path = "support/planted.rs"]
-mod planted;
-mod support;
-
-use isolde_core::Level;
-use isolde_core::case::Case;
-use isolde_core::history::TxEnd;
-use isolde_core::transcript::transcript;
 use isolde_engines::fault::{FAULTS, Planted, find, plant};
 use isolde_engines::runner::Runner;
-use planted::{Bench, rows, seen};
-use support::{Dice, THREE_ROWS, TWO_ROWS, interleaved, open, repeats, run, steps, told};
+use isolde_model::Level;
+use isolde_model::case::Case;
+use isolde_model::history::TxEnd;
+use isolde_model::transcript::transcript;
+use isolde_testing::cases::{
+    Dice, THREE_ROWS, TWO_ROWS, interleaved, outcome, repeats, run, steps,
+};
+use isolde_testing::planted::{Bench, observations, rows};
+use isolde_testing::servers::open;
 
 const SERVERS: [&str; 2] = ["postgres", "mariadb"];
 
-/// Transactions with everything that some fault looks for, and nothing that an
-/// engine itself does not do the same way twice: whether a row that was deleted
-/// can still be locked depends on InnoDB's purge, and of two scans that wait for
-/// one transaction either may get on first.
+/// Transactions that meet the conditions of all faults, without statements whose
+/// outcome varies on a sound engine: whether a deleted row can still be locked
+/// depends on InnoDB's purge, and of two scans that wait for one transaction
+/// either may resume first.
 fn random_case(seed: u64) -> Case {
     let mut dice = Dice(seed);
     let mut scripts: Vec<Vec<String>> = Vec::new();
-    for who in 0..3 {
+    for session in 0..3 {
         let mut script = vec!["begin".to_string()];
         let marks = dice.below(2) == 0;
         if marks {
@@ -34,11 +33,11 @@ fn random_case(seed: u64) -> Case {
             script.push(match dice.below(7) {
                 0 => "select * from t order by id".into(),
                 1 => format!("select v from t where id = {row}"),
-                2 => format!("update t set v = {who} where id = {row}"),
-                3 => format!("insert into t values ({}, {who})", 3 + dice.below(4)),
+                2 => format!("update t set v = {session} where id = {row}"),
+                3 => format!("insert into t values ({}, {session})", 3 + dice.below(4)),
                 4 if marks => "rollback to savepoint p".into(),
-                5 => format!("update t set v = v + {who} where id = {row}"),
-                _ => format!("update t set v = v * 10 + {who} where id = {row}"),
+                5 => format!("update t set v = v + {session} where id = {row}"),
+                _ => format!("update t set v = v * 10 + {session} where id = {row}"),
             });
         }
         script.push(if dice.below(2) == 0 { "rollback" } else { "commit" }.into());
@@ -47,7 +46,7 @@ fn random_case(seed: u64) -> Case {
     interleaved(&mut dice, &THREE_ROWS, scripts)
 }
 
-/// Two runs of many cases, statements that wait and deadlocks among them.
+/// Two runs of many cases with lock waits and deadlocks.
 fn strikes_the_same(target: &'static str, level: Option<Level>) {
     let Some(bench) = Bench::open(target) else { return };
     let cases = repeats("ISOLDE_FAULT_CASES", 48) as u64;
@@ -65,7 +64,7 @@ fn strikes_the_same(target: &'static str, level: Option<Level>) {
             let (first, second) = (histories.next().unwrap(), histories.next().unwrap());
             let place = format!("{target} {} case {seed}", fault.name);
             assert!(
-                seen(&first) == seen(&second),
+                observations(&first) == observations(&second),
                 "{place}:\n{}\nthen\n{}",
                 transcript(&first),
                 transcript(&second)
@@ -96,7 +95,7 @@ fn the_same_seed_strikes_the_same_statements_on_mariadb() {
 }
 
 #[test]
-fn another_seed_strikes_others() {
+fn another_seed_strikes_other_statements() {
     let bench = Bench::open("sqlite").unwrap();
     let fault = find("statement-dropped").unwrap();
     let results: Vec<String> = (0..6)
@@ -109,7 +108,7 @@ fn another_seed_strikes_others() {
 }
 
 #[test]
-fn a_transaction_that_lost_its_locks_keeps_nobody_waiting() {
+fn a_transaction_that_lost_its_locks_blocks_no_statement() {
     let contested = steps(
         TWO_ROWS,
         "s3> begin;
@@ -125,16 +124,16 @@ fn a_transaction_that_lost_its_locks_keeps_nobody_waiting() {
     for target in ["sqlite", "postgres", "mariadb"] {
         let Some(mut bench) = Bench::open(target) else { continue };
         let clean = run(&mut bench.clean, &contested, None);
-        assert!(told(&clean, "s2.2").starts_with("waits"), "{target}");
+        assert!(outcome(&clean, "s2.2").starts_with("waits"), "{target}");
         let (mut runner, _) = bench.faulted(find("early-unlock").unwrap(), 1.0, 1);
         let struck = run(&mut runner, &contested, None);
-        assert_eq!(told(&struck, "s2.2"), "1 row", "{target}");
+        assert_eq!(outcome(&struck, "s2.2"), "1 row", "{target}");
         assert_eq!(rows(&struck), "(1, 12) (2, 20)", "{target}");
     }
 }
 
 #[test]
-fn a_write_that_cannot_be_done_outside_at_once_is_done_inside() {
+fn a_write_that_would_block_outside_is_done_in_its_transaction() {
     let locked = steps(
         TWO_ROWS,
         "s2> begin;
@@ -149,14 +148,14 @@ fn a_write_that_cannot_be_done_outside_at_once_is_done_inside() {
         let Some(bench) = Bench::open(target) else { continue };
         let (mut runner, strikes) = bench.faulted(find("write-outside").unwrap(), 1.0, 1);
         let history = run(&mut runner, &locked, Some(Level::RepeatableRead));
-        assert!(told(&history, "s1.2").starts_with("waits"), "{target}");
+        assert!(outcome(&history, "s1.2").starts_with("waits"), "{target}");
         assert_eq!(rows(&history), "(1, 10) (2, 20)", "{target}");
         assert_eq!(strikes.count(), 0, "{target}");
     }
 }
 
 #[test]
-fn a_second_update_that_fails_costs_the_transaction_nothing() {
+fn a_failing_second_update_does_not_abort_the_transaction() {
     let once_only = steps(
         "create table t (id int primary key, v int check (v < 12));
          insert into t values (1, 10), (2, 5);",
@@ -176,7 +175,7 @@ fn a_second_update_that_fails_costs_the_transaction_nothing() {
 }
 
 #[test]
-fn a_duplicate_is_accepted_with_columns_named_and_refused_where_it_cannot_be_replaced() {
+fn a_duplicate_key_is_accepted_where_the_row_can_be_replaced() {
     let setup = "create table t (id int primary key, v int default 5, w int);
          create unique index only_w on t (w);
          insert into t values (1, 10, 7);";
@@ -193,20 +192,20 @@ fn a_duplicate_is_accepted_with_columns_named_and_refused_where_it_cannot_be_rep
         let (mut runner, _) = bench.faulted(find("duplicate-key-accepted").unwrap(), 1.0, 1);
         let history = run(&mut runner, &steps(setup, named), None);
         assert_eq!(
-            (told(&history, "s1.2").as_str(), rows(&history).as_str()),
+            (outcome(&history, "s1.2").as_str(), rows(&history).as_str()),
             ("2 rows", expected)
         );
         if target == "postgres" {
             let by_index = named.replace("(8, 1), (9, 2)", "(7, 3)");
             let history = run(&mut runner, &steps(setup, &by_index), None);
-            assert_eq!(told(&history, "s1.2"), "error 23505");
+            assert_eq!(outcome(&history, "s1.2"), "error 23505");
             assert_eq!(history.ending("s1"), Some(TxEnd::Aborted));
         }
     }
 }
 
 #[test]
-fn a_level_that_stays_with_the_session_goes_with_the_struck_transaction() {
+fn a_weakened_session_level_is_restored_after_the_transaction() {
     let bench = Bench::open("sqlite+shared-cache").unwrap();
     let (mut runner, strikes) = bench.faulted(find("weaker-level").unwrap(), 1.0, 1);
     let dirty = "s2> begin;
@@ -216,13 +215,13 @@ fn a_level_that_stays_with_the_session_goes_with_the_struck_transaction() {
          s1> commit;";
     let both = format!("{dirty}\ns1> select v from t where id = 2;\ns2> rollback;");
     let history = run(&mut runner, &steps(TWO_ROWS, &both), Some(Level::Serializable));
-    assert_eq!(told(&history, "s1.2"), "(99)");
-    assert!(told(&history, "s1.4").starts_with("waits"), "{}", transcript(&history));
+    assert_eq!(outcome(&history, "s1.2"), "(99)");
+    assert!(outcome(&history, "s1.4").starts_with("waits"), "{}", transcript(&history));
     assert_eq!(strikes.count(), 1);
 }
 
 #[test]
-fn a_transaction_with_a_level_of_its_own_gets_the_weakest_all_the_same() {
+fn a_transaction_with_its_own_level_is_weakened_too() {
     let own_level = steps(
         TWO_ROWS,
         "s2> begin;
@@ -240,16 +239,16 @@ fn a_transaction_with_a_level_of_its_own_gets_the_weakest_all_the_same() {
     for target in SERVERS {
         let Some(mut bench) = Bench::open(target) else { continue };
         let clean = run(&mut bench.clean, &own_level, None);
-        assert_eq!(told(&clean, "s1.3"), "(10)", "{target}");
+        assert_eq!(outcome(&clean, "s1.3"), "(10)", "{target}");
         let (mut runner, strikes) = bench.faulted(find("weaker-level").unwrap(), 1.0, 1);
         let struck = run(&mut runner, &own_level, None);
-        assert_eq!(told(&struck, "s1.3"), "(77)", "{target}");
+        assert_eq!(outcome(&struck, "s1.3"), "(77)", "{target}");
         assert_eq!(strikes.count(), 2, "{target}");
     }
 }
 
 #[test]
-fn a_crash_takes_every_session_and_the_next_run_is_sound() {
+fn a_planted_crash_loses_every_session_and_the_next_run_is_sound() {
     let case = steps(
         TWO_ROWS,
         "s2> begin;
@@ -269,8 +268,8 @@ fn a_crash_takes_every_session_and_the_next_run_is_sound() {
         for _ in 0..2 {
             let history = run(&mut runner, &case, None);
             assert!(history.lost_server(), "{target}: {}", transcript(&history));
-            assert!(told(&history, "s1.2").starts_with("error lost"), "{target}");
-            let last = told(&history, "s2.3");
+            assert!(outcome(&history, "s1.2").starts_with("error lost"), "{target}");
+            let last = outcome(&history, "s2.3");
             let gone = last.contains("lost") || last.starts_with("not sent");
             assert!(gone, "{target}: {}", transcript(&history));
             assert_eq!(history.ending("s1"), Some(TxEnd::Lost), "{target}");

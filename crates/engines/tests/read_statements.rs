@@ -1,18 +1,19 @@
-//! What is read means what was written: engines run damaged statements, and
-//! what the reader made of them, and must do the same both times.
+//! Parsing keeps the meaning of a statement: engines run randomly changed
+//! statements and what the parser renders of them, with the same result.
 
-mod support;
-
-use isolde_core::generate::{Dialect, Generator, Options, Plan};
-use isolde_core::sql::read;
-use isolde_core::sql::words::{self, Kind};
-use isolde_core::value::{Row, compare_rows};
-use isolde_core::{Case, Level};
 use isolde_engines::engine::{ANSWER_LIMIT, Outcome, Session, run_to_end};
 use isolde_engines::runner::Runner;
-use support::{Dice, FETCHED, open, repeats};
+use isolde_generator::{Generator, Options, Plan};
+use isolde_model::value::{Row, compare_rows};
+use isolde_model::{Case, Level};
+use isolde_sql::Dialect;
+use isolde_sql::Kind;
+use isolde_sql::lexer;
+use isolde_sql::read;
+use isolde_testing::cases::{Dice, repeats};
+use isolde_testing::servers::{FETCHED, open};
 
-/// What is put in the place of a piece, or before it.
+/// Pieces that replace a piece of a statement, or are inserted before it.
 const PIECES: [&str; 58] = [
     "not",
     "and",
@@ -77,7 +78,7 @@ const PIECES: [&str; 58] = [
 fn damaged(text: &str, dice: &mut Dice) -> String {
     let mut text = text.to_string();
     for _ in 0..1 + dice.below(3) {
-        let places: Vec<(usize, usize)> = words::pieces(&text)
+        let places: Vec<(usize, usize)> = lexer::pieces(&text)
             .iter()
             .map(|piece| (piece.as_ptr() as usize - text.as_ptr() as usize, piece.len()))
             .collect();
@@ -103,8 +104,8 @@ fn damaged(text: &str, dice: &mut Dice) -> String {
     text
 }
 
-/// Where the parenthesis at a place closes, if there is one: without the pair
-/// it is the signs that say what belongs together.
+/// Where the parenthesis at `opened` closes, if there is one. Without the pair,
+/// operator precedence decides the grouping.
 fn closing(text: &str, opened: usize, places: &[(usize, usize)]) -> Option<usize> {
     let mut depth = 0;
     for (at, len) in places.iter().filter(|(at, _)| *at >= opened) {
@@ -121,7 +122,7 @@ fn closing(text: &str, opened: usize, places: &[(usize, usize)]) -> Option<usize
     None
 }
 
-/// What came back and what the tables hold then, in any order.
+/// The result of a statement and the rows of all tables after it, sorted.
 #[derive(Debug, PartialEq)]
 struct Done {
     outcome: Outcome,
@@ -140,7 +141,7 @@ fn run(session: &mut dyn Session, sql: &str) -> Outcome {
     }
 }
 
-/// None when it failed. All is as before afterwards.
+/// Runs a statement in a transaction that is rolled back. `None` when it failed.
 fn done(session: &mut dyn Session, sql: &str, case: &Case) -> Option<Done> {
     run(session, "begin");
     let outcome = run(session, sql);
@@ -153,7 +154,7 @@ fn done(session: &mut dyn Session, sql: &str, case: &Case) -> Option<Done> {
         }
     }
     run(session, "rollback");
-    // What a column is called that has no name is the text of its expression.
+    // A column without a name is named by the text of its expression.
     let outcome = match outcome {
         Outcome::Rows { rows, .. } => Outcome::Rows { columns: Vec::new(), rows },
         other => other,
@@ -188,7 +189,7 @@ fn compare(target: &str) {
             let text = statement.render(&dialect);
             for _ in 0..40 {
                 let text = damaged(&text, &mut dice);
-                if !matches!(words::kind(&text), Kind::Select | Kind::Write) {
+                if !matches!(lexer::kind(&text), Kind::Select | Kind::Write) {
                     continue;
                 }
                 let Some(expected) = done(&mut *session, &text, &case) else { continue };
@@ -201,12 +202,12 @@ fn compare(target: &str) {
             }
         }
     }
-    println!("{target}: {ran} ran, {compared} were read");
+    println!("{target}: {ran} ran, {compared} were parsed");
     assert!(compared * 2 > ran && compared > 50, "{target}: {compared} of {ran}");
 }
 
 #[test]
-fn what_is_read_does_what_the_text_does() {
+fn a_parsed_statement_behaves_as_its_text() {
     for target in ["sqlite", "postgres", "mariadb"].into_iter().chain(FETCHED) {
         compare(target);
     }

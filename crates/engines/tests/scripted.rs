@@ -1,16 +1,14 @@
-//! The runner on a scripted engine: a statement that never ends, cancels that
-//! nobody heeds, a server that dies or stands still at any call.
+//! The runner on a scripted engine: a statement that never ends, a cancel that
+//! is ignored, a server that crashes or hangs at any call.
 
-mod support;
-
-use isolde_core::history::{Fall, TxEnd};
-use isolde_core::profile::Waiting;
-use isolde_core::{Case, History};
 use isolde_engines::engine::Outcome;
 use isolde_engines::runner::{RunError, Runner};
-use isolde_engines::scripted::{Act, Call, Counter, Script, Scripted};
+use isolde_model::history::{FailureKind, TxEnd};
+use isolde_model::profile::Waiting;
+use isolde_model::{Case, History};
+use isolde_testing::cases::{TWO_ROWS, steps};
+use isolde_testing::scripted::{Act, Call, Counter, Script, Scripted};
 use std::time::Duration;
-use support::{TWO_ROWS, steps};
 
 const WAYS: [Waiting; 2] = [Waiting::Retry, Waiting::Probe];
 
@@ -41,11 +39,11 @@ fn at(number: u64, act: Act) -> Script {
 }
 
 fn rows(history: &History) -> String {
-    isolde_core::value::show_rows(&history.final_state[0].rows)
+    isolde_model::value::show_rows(&history.final_state[0].rows)
 }
 
 #[test]
-fn a_fake_engine_waits_and_resumes_as_a_real_one() {
+fn a_scripted_engine_waits_and_resumes_as_a_real_one() {
     for waiting in WAYS {
         let (mut runner, _) = runner(waiting, Box::new(|_, _| None));
         let history = runner.run(&two_writers(), None).unwrap();
@@ -56,13 +54,13 @@ fn a_fake_engine_waits_and_resumes_as_a_real_one() {
 }
 
 #[test]
-fn wherever_a_server_falls_the_history_says_so_and_the_next_run_is_sound() {
+fn a_server_failure_at_any_call_is_in_the_history_and_the_next_run_is_sound() {
     for (waiting, act, how) in [
-        (Waiting::Retry, Act::Die, Fall::Died),
-        (Waiting::Probe, Act::Die, Fall::Died),
-        (Waiting::Probe, Act::DieUnseen, Fall::Died),
-        (Waiting::Probe, Act::StandStill, Fall::Hangs),
-        (Waiting::Retry, Act::StandStill, Fall::Hangs),
+        (Waiting::Retry, Act::Die, FailureKind::Died),
+        (Waiting::Probe, Act::Die, FailureKind::Died),
+        (Waiting::Probe, Act::DieUnseen, FailureKind::Died),
+        (Waiting::Probe, Act::StandStill, FailureKind::Hangs),
+        (Waiting::Retry, Act::StandStill, FailureKind::Hangs),
     ] {
         let case = two_writers();
         let (mut calm, counter) = runner(waiting, Box::new(|_, _| None));
@@ -78,7 +76,7 @@ fn wherever_a_server_falls_the_history_says_so_and_the_next_run_is_sound() {
                     assert!(runner.is_down());
                     fell += 1;
                 }
-                // While the database was emptied: nothing had begun.
+                // The call belonged to clearing the database, before the run began.
                 None => assert_eq!(rows(&first), "(1, 12) (2, 20)", "call {number}"),
             }
             let second = runner.run(&case, None).unwrap();
@@ -91,7 +89,7 @@ fn wherever_a_server_falls_the_history_says_so_and_the_next_run_is_sound() {
 }
 
 #[test]
-fn a_statement_that_no_cancel_ends_is_a_hang_and_not_a_wait_for_ever() {
+fn a_statement_that_ignores_cancel_is_a_hang() {
     for waiting in [Waiting::Retry, Waiting::Probe, Waiting::Never, Waiting::Timeout] {
         let script = |_: u64, call: &Call| {
             let endless = matches!(call, Call::Start(sql) if sql.contains("set v = 11"));
@@ -100,14 +98,14 @@ fn a_statement_that_no_cancel_ends_is_a_hang_and_not_a_wait_for_ever() {
         let (mut runner, _) = runner(waiting, Box::new(script));
         let history = runner.run(&two_writers(), None).unwrap();
         let death = history.death.as_ref().unwrap_or_else(|| panic!("{waiting:?}: {history:#?}"));
-        assert_eq!(death.how, Fall::Hangs, "{waiting:?}");
+        assert_eq!(death.how, FailureKind::Hangs, "{waiting:?}");
         assert!(death.why.contains("cancelled") && death.why.contains("set v = 11"), "{death}");
         assert_eq!(history.ending("s1"), Some(TxEnd::Lost), "{waiting:?}");
     }
 }
 
 #[test]
-fn a_server_that_does_not_come_back_is_an_error_that_says_so() {
+fn a_server_that_cannot_be_revived_is_an_error() {
     let script = |number: u64, call: &Call| match call {
         Call::Revive => Some(Act::Die),
         _ => (number == 20).then_some(Act::Die),
@@ -115,13 +113,13 @@ fn a_server_that_does_not_come_back_is_an_error_that_says_so() {
     let (mut runner, counter) = runner(Waiting::Probe, Box::new(script));
     let _ = runner.run(&two_writers(), None);
     let error = runner.run(&two_writers(), None).unwrap_err();
-    assert!(matches!(error, RunError::NotBack(_)), "{error}");
+    assert!(matches!(error, RunError::NotRestored(_)), "{error}");
     assert!(error.to_string().contains("did not come back"), "{error}");
     assert_eq!(counter.revived(), 0);
 }
 
 #[test]
-fn an_answer_that_makes_no_sense_is_recorded_as_it_came() {
+fn a_nonsensical_response_is_recorded_unchanged() {
     let odd = Outcome::Rows { columns: vec!["x".into()], rows: vec![Vec::new()] };
     let case = two_writers();
     let (mut calm, counter) = runner(Waiting::Probe, Box::new(|_, _| None));
@@ -129,7 +127,7 @@ fn an_answer_that_makes_no_sense_is_recorded_as_it_came() {
     for number in 1..=counter.calls() {
         for answer in [odd.clone(), Outcome::Affected(u64::MAX), Outcome::Done] {
             let (mut runner, _) = runner(Waiting::Probe, at(number, Act::Answer(answer)));
-            // It comes to an end, whatever was answered.
+            // The run ends, whatever the response was.
             let _ = runner.run(&case, None);
         }
     }

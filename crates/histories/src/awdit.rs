@@ -1,6 +1,5 @@
-//! AWDIT's format for tests: `r KEY VALUE` and `w KEY VALUE`, `-----` between
-//! transactions, `=====` between sessions. The value 0, where nobody writes it, is
-//! the initial one.
+//! AWDIT's test format: `r KEY VALUE` and `w KEY VALUE`, `-----` between transactions, `=====`
+//! between sessions. The value 0 is the initial version, unless a transaction writes it.
 
 use crate::error::{ReadError, excerpt};
 use crate::lines::{Lines, read_lines};

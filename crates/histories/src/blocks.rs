@@ -1,5 +1,5 @@
-//! Long files in blocks of whole lines, parsed side by side and handed on in
-//! their order. At most a few blocks are in memory at a time.
+//! Reads long files in blocks of whole lines, which are parsed in parallel and passed on in their
+//! order. At most a few blocks are in memory at a time.
 
 use crate::error::ReadError;
 use crate::source::Source;
@@ -9,34 +9,37 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 const BLOCK: usize = 4 << 20;
-/// A line longer than this is cut wherever the block ends.
+/// A line longer than this is cut where the block ends.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// Hands the text of a source, block by block, to `parse` on several threads, and
-/// what that makes of it, with the text, to `feed` in the order of the file.
+/// Passes the text of a source, block by block, to `parse` on several threads, and its result, with
+/// the text, to `feed` in the order of the file.
 pub(crate) fn in_blocks<P: Send>(
     source: &mut Source,
     parse: impl Fn(&[u8]) -> P + Sync,
     mut feed: impl FnMut(Vec<u8>, P) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
-    let mut cutter = Cutter { source, left: Vec::new(), number: 0, ended: false };
-    let Some((_, first)) = cutter.next()? else { return Ok(()) };
+    let mut block_reader =
+        BlockReader { source, partial_line: Vec::new(), number: 0, ended: false };
+    let Some((_, first)) = block_reader.next()? else { return Ok(()) };
     let parsed = parse(&first);
     feed(first, parsed)?;
-    let Some(second) = cutter.next()? else { return Ok(()) };
+    let Some(second) = block_reader.next()? else { return Ok(()) };
     let workers = thread::available_parallelism().map_or(1, usize::from).min(8);
-    let cutter = Mutex::new(cutter);
+    let block_reader = Mutex::new(block_reader);
     let waiting = Mutex::new(Some(second));
     thread::scope(|scope| {
         let (send, receive) = sync_channel(workers);
         for _ in 0..workers {
-            let (send, cutter, waiting, parse) = (send.clone(), &cutter, &waiting, &parse);
+            let (send, block_reader, waiting, parse) =
+                (send.clone(), &block_reader, &waiting, &parse);
             scope.spawn(move || {
                 loop {
-                    let mut cutter = cutter.lock().expect("no thread panics while it reads");
-                    let taken = waiting.lock().expect("nobody panics here").take();
-                    let next = taken.map_or_else(|| cutter.next(), |block| Ok(Some(block)));
-                    drop(cutter);
+                    let mut block_reader =
+                        block_reader.lock().expect("no thread panics while it reads");
+                    let taken = waiting.lock().expect("no thread panics here").take();
+                    let next = taken.map_or_else(|| block_reader.next(), |block| Ok(Some(block)));
+                    drop(block_reader);
                     let message = match next {
                         Ok(None) => break,
                         Ok(Some((number, text))) => {
@@ -46,7 +49,7 @@ pub(crate) fn in_blocks<P: Send>(
                         Err(error) => Err(error),
                     };
                     let failed = message.is_err();
-                    // Nobody receives any more once something is wrong.
+                    // The receiver hangs up after the first error.
                     if send.send(message).is_err() || failed {
                         break;
                     }
@@ -54,19 +57,19 @@ pub(crate) fn in_blocks<P: Send>(
             });
         }
         drop(send);
-        let mut early = BTreeMap::new();
+        let mut out_of_order = BTreeMap::new();
         let mut expected = 1;
         let mut failure = None;
         for message in receive {
             match message {
-                Ok((number, text, parsed)) => early.insert(number, (text, parsed)),
-                // What was read before it is told first: an earlier line may be wrong, too.
+                Ok((number, text, parsed)) => out_of_order.insert(number, (text, parsed)),
+                // Blocks before it are fed first: an earlier line may be wrong, too.
                 Err(error) => {
                     failure = Some(error);
                     continue;
                 }
             };
-            while let Some((text, parsed)) = early.remove(&expected) {
+            while let Some((text, parsed)) = out_of_order.remove(&expected) {
                 feed(text, parsed)?;
                 expected += 1;
             }
@@ -75,17 +78,18 @@ pub(crate) fn in_blocks<P: Send>(
     })
 }
 
-struct Cutter<'a> {
+/// Cuts a source into blocks.
+struct BlockReader<'a> {
     source: &'a mut Source,
-    /// The beginning of a line whose end is in the next block.
-    left: Vec<u8>,
+    /// The beginning of a line that ends in the next block.
+    partial_line: Vec<u8>,
     number: u64,
     ended: bool,
 }
 
-impl Cutter<'_> {
+impl BlockReader<'_> {
     fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>, ReadError> {
-        let mut text = std::mem::take(&mut self.left);
+        let mut text = std::mem::take(&mut self.partial_line);
         text.reserve(BLOCK);
         while !self.ended {
             let before = text.len();
@@ -94,7 +98,7 @@ impl Cutter<'_> {
                 break;
             }
             if let Some(end) = text[before..].iter().rposition(|byte| *byte == b'\n') {
-                self.left = text.split_off(before + end + 1);
+                self.partial_line = text.split_off(before + end + 1);
                 break;
             }
             if text.len() >= LONGEST_LINE {
@@ -109,7 +113,7 @@ impl Cutter<'_> {
     }
 }
 
-/// How many line ends there are.
+/// The number of line ends.
 pub(crate) fn line_ends(text: &[u8]) -> u64 {
     text.iter().filter(|byte| **byte == b'\n').count() as u64
 }
@@ -142,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_needs_no_end_and_nothing_is_no_block() {
+    fn a_last_line_needs_no_end_and_an_empty_file_has_no_blocks() {
         assert_eq!(blocks(b"a\nb"), [b"a\nb"]);
         assert!(blocks(b"").is_empty());
     }
 
     #[test]
-    fn a_failure_ends_it() {
+    fn an_error_from_feed_ends_the_reading() {
         let text = vec![b'\n'; 5 * BLOCK];
         let mut source = Source::of("file", Cursor::new(text)).unwrap();
         let mut fed = 0;

@@ -1,7 +1,6 @@
-//! Cobra's logs: a directory with a `.log` file for each session. Entries are a
-//! tag and big-endian 64-bit fields: `S` txn, `W` write-id key value, `R`
-//! previous-txn write-id key value, `C` txn, `A`. A version is known by its write id;
-//! two of them mean what was there in the beginning.
+//! Cobra's logs: a directory with one `.log` file per session. Entries are a tag and big-endian
+//! 64-bit fields: `S` txn, `W` write-id key value, `R` previous-txn write-id key value, `C` txn,
+//! `A`. The write id identifies a version; two special ids mean the initial version.
 
 use crate::error::ReadError;
 use crate::words::Words;
@@ -24,7 +23,7 @@ pub(crate) fn read(folder: &Path) -> Result<History, ReadError> {
     let mut builder = Builder::new();
     let logs = logs(folder);
     if logs.is_empty() {
-        let problem = "there are no .log files in it: Cobra writes one for each session";
+        let problem = "this directory has no .log files: Cobra writes one per session";
         return Err(ReadError::new(&folder.display().to_string(), problem));
     }
     for log in logs {
@@ -61,7 +60,7 @@ impl Log<'_> {
                     self.at += 1;
                     let txn = self.field()?;
                     builder.begin(session);
-                    builder.call_by_number(txn);
+                    builder.number_transaction(txn);
                     open = Some(txn);
                 }
                 (b'W', Some(_)) => {
@@ -117,7 +116,7 @@ impl Log<'_> {
     }
 }
 
-/// Keys are hashes, as large as they can be.
+/// The item of a key. Keys are hashes that use all 64 bits.
 fn item(builder: &mut Builder, key: u64) -> Item {
     builder.numbered_item(key)
 }

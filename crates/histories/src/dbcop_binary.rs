@@ -1,6 +1,6 @@
-//! dbcop's old binary format, `history.bincode`: little-endian 64-bit counts and
-//! fields. Five parameters and three texts, then sessions of transactions of events.
-//! The value 0, where nobody writes it, is the initial one.
+//! dbcop's old binary format, `history.bincode`: little-endian 64-bit counts and fields. Five
+//! parameters and three texts, then sessions of transactions of events. The value 0 is the initial
+//! version, unless a transaction writes it.
 
 use crate::error::ReadError;
 use crate::source::Source;
@@ -9,10 +9,10 @@ use isolde_checker::{Builder, History, Status, Value};
 
 const PARAMETERS: usize = 5;
 const TEXTS: usize = 3;
-/// An event has a flag, two fields, and another flag.
+/// The size of an event: a flag, two fields, and another flag.
 const EVENT: usize = 18;
 
-/// No text has the zeros of small numbers in this place.
+/// Small numbers have zeros where a text has none.
 pub(crate) fn detect(beginning: &[u8]) -> bool {
     beginning.len() >= 8 * PARAMETERS
         && beginning[..8 * PARAMETERS].chunks(8).all(|field| field[5..] == [0, 0, 0])
@@ -32,7 +32,7 @@ struct Reader<'a> {
     at: usize,
 }
 
-const TRUNCATED: &str = "the file ends in the middle: it is truncated";
+const TRUNCATED: &str = "the file ends early: it is truncated";
 
 impl Reader<'_> {
     fn field(&mut self) -> Result<u64, String> {
@@ -41,12 +41,12 @@ impl Reader<'_> {
         Ok(u64::from_le_bytes(field.try_into().expect("eight bytes")))
     }
 
-    /// How many follow, each of at least so many bytes.
+    /// The number of elements that follow, each of at least this many bytes.
     fn count(&mut self, each: usize) -> Result<u64, String> {
         let count = self.field()?;
         let left = (self.bytes.len() - self.at) / each;
         if count > left as u64 {
-            return Err(format!("{count} of something are to follow; {TRUNCATED}, or no history"));
+            return Err(format!("{count} elements should follow; {TRUNCATED}, or not a history"));
         }
         Ok(count)
     }
@@ -76,8 +76,8 @@ fn history(reader: &mut Reader<'_>) -> Result<History, String> {
             for _ in 0..reader.count(EVENT)? {
                 let write = reader.flag()?;
                 let (variable, value) = (reader.field()?, reader.field()?);
-                let value = number(value).ok_or("a value is larger than any that was written")?;
-                // What failed has neither read nor written anything.
+                let value = number(value).ok_or("a value is too large")?;
+                // A failed event has neither read nor written anything.
                 if reader.flag()? {
                     let item = builder.numbered_item(variable);
                     match write {
@@ -91,7 +91,7 @@ fn history(reader: &mut Reader<'_>) -> Result<History, String> {
         }
     }
     if reader.at < reader.bytes.len() {
-        return Err("something follows the end of the history".into());
+        return Err("there is data after the end of the history".into());
     }
     builder.initial_value(Value(0));
     Ok(builder.finish())

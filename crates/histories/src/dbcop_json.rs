@@ -1,5 +1,5 @@
-//! dbcop's JSON: sessions of transactions of events, bare or in an object with the
-//! parameters of the run.
+//! dbcop's JSON: sessions of transactions of events, bare or in an object with the parameters of
+//! the run.
 
 use crate::error::ReadError;
 use crate::source::Source;
@@ -45,7 +45,7 @@ enum NamedEvent {
 pub(crate) fn read(source: &mut Source) -> Result<History, ReadError> {
     let name = source.name().to_string();
     let text = source.rest()?;
-    // Says in which line the JSON is wrong, which the untagged document cannot.
+    // Finds the line of a syntax error, which the untagged document cannot.
     if let Err(error) = serde_json::from_slice::<IgnoredAny>(&text) {
         let line = error.line().max(1) as u64;
         let problem = match error.is_eof() {
@@ -55,7 +55,7 @@ pub(crate) fn read(source: &mut Source) -> Result<History, ReadError> {
         return Err(ReadError::at(&name, line, problem));
     }
     let document = serde_json::from_slice(&text).map_err(|_| {
-        let problem = "this is no history of dbcop: expected sessions of transactions such as \
+        let problem = "this is not a history of dbcop: expected sessions of transactions such as \
                        [[{\"events\":[{\"Write\":{\"variable\":0,\"version\":1}}],\"committed\":true}]]";
         ReadError::new(&name, problem)
     })?;

@@ -1,6 +1,6 @@
-//! dbcop's text: `[x:=1 y==2 z==?]` is a transaction that wrote x, read version 2 of
-//! y, and found z as it was in the beginning; `!` behind it means that it did not
-//! commit, `---` stands between sessions, and `//` begins a comment.
+//! dbcop's text format: `[x:=1 y==2 z==?]` is a transaction that wrote x, read version 2 of y, and
+//! read the initial version of z. A `!` after it means that it did not commit, `---` separates
+//! sessions, and `//` starts a comment.
 
 use crate::error::{ReadError, excerpt};
 use crate::lines::{Lines, read_lines};

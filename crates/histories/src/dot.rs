@@ -1,10 +1,10 @@
-//! Cycles as text for Graphviz.
+//! Renders witnesses as DOT, the input of Graphviz.
 
 use crate::picture::scene::Scene;
 use crate::picture::{Group, colour};
 use std::fmt::Write;
 
-/// A graph with a cluster for each group.
+/// Draws a graph with one cluster per witness.
 pub fn draw(groups: &[Group<'_>]) -> String {
     let mut out = String::from(
         "digraph history {\n  rankdir=LR;\n  node [shape=box, style=rounded, \
@@ -14,12 +14,12 @@ pub fn draw(groups: &[Group<'_>]) -> String {
         let scene = Scene::of(history, anomaly);
         let title = format!("{}: {}", anomaly.name(), anomaly.class.meaning());
         let _ = writeln!(out, "  subgraph cluster_{number} {{\n    label={};", quoted(&title));
-        for (place, txn) in scene.boxes.iter().enumerate() {
+        for (position, txn) in scene.boxes.iter().enumerate() {
             let mut label = format!("{} ({})\\l", plain(&txn.name), plain(&txn.session));
             for line in &txn.lines {
                 let _ = write!(label, "{}\\l", plain(&line.text));
             }
-            let _ = writeln!(out, "    g{number}_{place} [label=\"{label}\"];");
+            let _ = writeln!(out, "    g{number}_{position} [label=\"{label}\"];");
         }
         for arrow in &scene.arrows {
             let label: Vec<String> = arrow.label.iter().map(|line| plain(line)).collect();
@@ -42,7 +42,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", plain(text))
 }
 
-/// Text of others between quotes.
+/// Escapes text for a quoted string.
 fn plain(text: &str) -> String {
     text.chars().fold(String::new(), |mut plain, c| {
         match c {

@@ -1,17 +1,17 @@
-//! A reader for EDN: whatever an operation may hold.
+//! A reader for EDN (extensible data notation), complete enough for every operation of a history.
 
 use crate::form::Form;
 
-/// Why there is no form.
+/// Why no form could be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Unreadable {
+pub(crate) enum ParseError {
     /// The text ends before the form does.
     Incomplete,
-    /// What is wrong, and where.
+    /// A syntax error at this offset.
     At(usize, String),
 }
 
-/// Forms inside of forms, before it is taken for garbage.
+/// The deepest nesting that is accepted.
 const DEEPEST: usize = 100;
 
 pub(crate) struct Reader<'a> {
@@ -24,13 +24,13 @@ impl<'a> Reader<'a> {
         Reader { text, at }
     }
 
-    /// The next form, after white space, comments and what is discarded.
-    pub(crate) fn form(&mut self) -> Result<Form, Unreadable> {
+    /// The next form, after white space, comments and discarded forms.
+    pub(crate) fn form(&mut self) -> Result<Form, ParseError> {
         self.nested(0)
     }
 
-    fn wrong<T>(&self, problem: impl Into<String>) -> Result<T, Unreadable> {
-        Err(Unreadable::At(self.at, problem.into()))
+    fn error<T>(&self, problem: impl Into<String>) -> Result<T, ParseError> {
+        Err(ParseError::At(self.at, problem.into()))
     }
 
     fn skip_blanks(&mut self) {
@@ -46,20 +46,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn nested(&mut self, depth: usize) -> Result<Form, Unreadable> {
+    fn nested(&mut self, depth: usize) -> Result<Form, ParseError> {
         if depth > DEEPEST {
-            return self.wrong("too many brackets inside of each other");
+            return self.error("the brackets are nested too deeply");
         }
         loop {
             self.skip_blanks();
-            let Some(byte) = self.text.get(self.at) else { return Err(Unreadable::Incomplete) };
+            let Some(byte) = self.text.get(self.at) else { return Err(ParseError::Incomplete) };
             match byte {
                 b'{' => {
                     let begin = self.at;
                     let mut forms = self.until(b'}', depth)?.into_iter();
                     if forms.len() % 2 == 1 {
                         self.at = begin;
-                        return self.wrong("this map has a key without a value");
+                        return self.error("this map has a key without a value");
                     }
                     let mut pairs = Vec::with_capacity(forms.len() / 2);
                     while let (Some(key), Some(value)) = (forms.next(), forms.next()) {
@@ -72,10 +72,10 @@ impl<'a> Reader<'a> {
                 b'"' => return self.string(),
                 b'\\' => return self.character(),
                 b'}' | b']' | b')' => {
-                    return self.wrong(format!("`{}` closes nothing", char::from(*byte)));
+                    return self.error(format!("`{}` closes nothing", char::from(*byte)));
                 }
                 b'#' => match self.text.get(self.at + 1) {
-                    None => return Err(Unreadable::Incomplete),
+                    None => return Err(ParseError::Incomplete),
                     Some(b'{') => {
                         self.at += 1;
                         return Ok(Form::Sequence(self.until(b'}', depth)?));
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
                         self.nested(depth + 1)?;
                     }
                     Some(b'#') => return self.word(),
-                    // A tag: what it means for its value is nothing to us.
+                    // A tag: its meaning does not matter here.
                     Some(_) => {
                         self.at += 1;
                         self.word()?;
@@ -97,18 +97,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn until(&mut self, end: u8, depth: usize) -> Result<Vec<Form>, Unreadable> {
+    fn until(&mut self, end: u8, depth: usize) -> Result<Vec<Form>, ParseError> {
         self.at += 1;
         let mut forms = Vec::new();
         loop {
             self.skip_blanks();
             match self.text.get(self.at) {
-                None => return Err(Unreadable::Incomplete),
+                None => return Err(ParseError::Incomplete),
                 Some(byte) if *byte == end => {
                     self.at += 1;
                     return Ok(forms);
                 }
-                // What is discarded at the end is no form.
+                // A discarded form at the end is not an element.
                 Some(b'#') if self.text.get(self.at + 1) == Some(&b'_') => {
                     self.at += 2;
                     self.nested(depth + 1)?;
@@ -118,16 +118,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<Form, Unreadable> {
+    fn string(&mut self) -> Result<Form, ParseError> {
         let mut bytes = Vec::new();
         let mut at = self.at + 1;
         loop {
             match self.text.get(at) {
-                None => return Err(Unreadable::Incomplete),
+                None => return Err(ParseError::Incomplete),
                 Some(b'"') => break,
                 Some(b'\\') => {
                     let Some(escaped) = self.text.get(at + 1) else {
-                        return Err(Unreadable::Incomplete);
+                        return Err(ParseError::Incomplete);
                     };
                     at += 2;
                     match escaped {
@@ -138,12 +138,12 @@ impl<'a> Reader<'a> {
                         b'f' => bytes.push(12),
                         b'u' => {
                             let Some(digits) = self.text.get(at..at + 4) else {
-                                return Err(Unreadable::Incomplete);
+                                return Err(ParseError::Incomplete);
                             };
                             let digits = std::str::from_utf8(digits).ok();
                             let code = digits.and_then(|d| u32::from_str_radix(d, 16).ok());
                             let Some(code) = code else {
-                                return self.wrong("`\\u` needs four hexadecimal digits");
+                                return self.error("`\\u` needs four hexadecimal digits");
                             };
                             let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
                             bytes.extend(c.to_string().bytes());
@@ -162,13 +162,13 @@ impl<'a> Reader<'a> {
         Ok(Form::Text(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    fn character(&mut self) -> Result<Form, Unreadable> {
+    fn character(&mut self) -> Result<Form, ParseError> {
         let begin = self.at;
-        // The character after the backslash may be one that ends words.
+        // The character after the backslash may be a delimiter.
         self.at += 2;
         if self.at > self.text.len() {
             self.at = begin;
-            return Err(Unreadable::Incomplete);
+            return Err(ParseError::Incomplete);
         }
         self.skip_word();
         Ok(Form::Other(String::from_utf8_lossy(&self.text[begin..self.at]).into_owned()))
@@ -184,13 +184,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A number, keyword or symbol.
-    fn word(&mut self) -> Result<Form, Unreadable> {
+    /// Reads a number, keyword or symbol.
+    fn word(&mut self) -> Result<Form, ParseError> {
         let begin = self.at;
         self.skip_word();
         let word = String::from_utf8_lossy(&self.text[begin..self.at]).into_owned();
         if word.is_empty() {
-            return self.wrong("nothing stands here");
+            return self.error("a form is expected here");
         }
         if let Some(name) = word.strip_prefix(':') {
             return Ok(Form::Keyword(name.into()));
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Form, Unreadable> {
+    fn read(text: &str) -> Result<Form, ParseError> {
         Reader::new(text.as_bytes(), 0).form()
     }
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_what_is_discarded_are_nothing() {
+    fn comments_and_discarded_forms_are_skipped() {
         assert_eq!(written("; a\n #_ {:x [1]} [1 ; two 2\n 3 #_4]"), "[1 3]");
         assert_eq!(written("#_ #_ 1 2 3"), "3");
     }
@@ -237,16 +237,16 @@ mod tests {
     fn a_text_that_ends_early_is_incomplete() {
         let whole = "{:a [\"x\\\"\" #{1} \\a], :b #tag (1)}";
         for end in 0..whole.len() {
-            assert_eq!(read(&whole[..end]), Err(Unreadable::Incomplete), "{}", &whole[..end]);
+            assert_eq!(read(&whole[..end]), Err(ParseError::Incomplete), "{}", &whole[..end]);
         }
         assert!(read(whole).is_ok());
     }
 
     #[test]
-    fn what_cannot_be_a_form_is_named() {
-        assert!(matches!(read(" ]"), Err(Unreadable::At(1, _))));
-        assert!(matches!(read("{:a}"), Err(Unreadable::At(0, _))));
-        assert!(matches!(read("\"\\uzzzz\""), Err(Unreadable::At(..))));
-        assert!(matches!(read(&"[".repeat(5000)), Err(Unreadable::At(..))));
+    fn syntax_errors_have_their_offset() {
+        assert!(matches!(read(" ]"), Err(ParseError::At(1, _))));
+        assert!(matches!(read("{:a}"), Err(ParseError::At(0, _))));
+        assert!(matches!(read("\"\\uzzzz\""), Err(ParseError::At(..))));
+        assert!(matches!(read(&"[".repeat(5000)), Err(ParseError::At(..))));
     }
 }

@@ -1,23 +1,27 @@
-//! What is wrong with a file, where, and what to do about it.
+//! Errors of readers: the file, the line, and what is wrong.
 
 use std::fmt;
 
 /// Why a history could not be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct ReadError {
+    /// The name of the file.
     pub file: String,
     /// The line, counted from 1, where the format has lines.
     pub line: Option<u64>,
+    /// What is wrong, as a sentence.
     pub problem: String,
-    /// The format that the file was taken for, where one was chosen.
+    /// The format as which the file was read, if it was detected and not requested.
     pub format: Option<&'static str>,
 }
 
 impl ReadError {
+    /// An error about the whole file.
     pub fn new(file: &str, problem: impl Into<String>) -> ReadError {
         ReadError { file: file.into(), line: None, problem: problem.into(), format: None }
     }
 
+    /// An error in a line, counted from 1.
     pub fn at(file: &str, line: u64, problem: impl Into<String>) -> ReadError {
         ReadError { line: Some(line), ..ReadError::new(file, problem) }
     }
@@ -37,7 +41,7 @@ impl fmt::Display for ReadError {
     }
 }
 
-/// A piece of a file for a message: short, and on one line.
+/// An excerpt of a file for a message: short, and on one line.
 pub(crate) fn excerpt(text: &[u8]) -> String {
     const LONGEST: usize = 60;
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();

@@ -1,15 +1,15 @@
-//! EDN and JSON as trees, for what has no faster way.
+//! EDN and JSON as trees, for operations that the fast scanner does not handle.
 
 /// A value of EDN or JSON.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Form {
     Nil,
-    /// An integer as it was written: it may be larger than any of ours.
+    /// An integer as it was written: it may not fit into 64 bits.
     Integer(String),
     Text(String),
     /// A keyword without its colon.
     Keyword(String),
-    /// A symbol, a character, true and false, or a number that is no integer.
+    /// A symbol, a character, true or false, or a number that is not an integer.
     Other(String),
     /// A vector, list or set.
     Sequence(Vec<Form>),
@@ -17,13 +17,13 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The value under a name, which is a keyword in EDN and a string in JSON.
+    /// The value of a key, which is a keyword in EDN and a string in JSON.
     pub(crate) fn get(&self, name: &str) -> Option<&Form> {
         let Form::Map(pairs) = self else { return None };
         pairs.iter().find(|(key, _)| key.name() == Some(name)).map(|(_, value)| value)
     }
 
-    /// A keyword or string.
+    /// The text of a keyword or string.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
             Form::Keyword(name) | Form::Text(name) => Some(name),
@@ -31,7 +31,7 @@ impl Form {
         }
     }
 
-    /// As it would be written in EDN, for messages and for keys of any kind.
+    /// The form in EDN, for messages and as the name of a key of any kind.
     pub(crate) fn write(&self) -> String {
         let all = |forms: &[Form]| forms.iter().map(Form::write).collect::<Vec<_>>().join(" ");
         match self {

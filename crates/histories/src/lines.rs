@@ -1,16 +1,16 @@
-//! Formats of which every line stands for itself.
+//! Formats in which every line is independent.
 
 use crate::blocks::in_blocks;
 use crate::error::ReadError;
 use crate::source::Source;
 
-/// What a block of lines is made into.
+/// The parsed lines of a block.
 pub(crate) trait Lines: Default + Send {
-    /// Takes a line without its end.
+    /// Parses a line without its end.
     fn line(&mut self, number: u32, line: &[u8]) -> Result<(), String>;
 }
 
-/// What is wrong with a line of a block, counted from 0.
+/// A problem with a line of a block, counted from 0.
 pub(crate) type Problem = (u32, String);
 
 /// Reads a whole source; `feed` gets the blocks in their order.
@@ -23,7 +23,7 @@ pub(crate) fn read_lines<L: Lines>(
     in_blocks(source, parse::<L>, |text, (lines, count, problem)| {
         let failure = match problem {
             Some((line, problem)) => {
-                // A last line that was cut off is no typing error.
+                // If the last line has no end, it was probably cut off.
                 let last = line + 1 == count && !text.ends_with(b"\n");
                 let cut = ": the file may be truncated, its last line has no end";
                 Some((line, if last { problem + cut } else { problem }))

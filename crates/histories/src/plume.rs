@@ -1,6 +1,6 @@
-//! The text format of Plume, PolySI and IsoVista: `r(key,value,session,txn)`, an
-//! operation a line. Transaction -1 was rolled back; the value 0, where nobody
-//! writes it, is the initial one.
+//! The text format of Plume, PolySI and IsoVista: `r(key,value,session,txn)`, one operation per
+//! line. Transaction -1 was rolled back. The value 0 is the initial version, unless a transaction
+//! writes it.
 
 use crate::error::{ReadError, excerpt};
 use crate::lines::{Lines, Problem, read_lines};
@@ -85,15 +85,15 @@ impl Block {
     }
 }
 
-/// The sessions, each with the transaction that it is in. Their lines may be mixed.
+/// The sessions, each with its open transaction. Their lines may be interleaved.
 #[derive(Default)]
 struct Sessions {
     builder: Builder,
-    open: HashMap<Session, Open>,
+    open: HashMap<Session, OpenTransaction>,
     ended: HashSet<(Session, u64)>,
 }
 
-struct Open {
+struct OpenTransaction {
     txn: TxnName,
     ops: Vec<(bool, Item, Value)>,
 }
@@ -119,7 +119,7 @@ impl Sessions {
             };
             let open = self.enter(session, txn).map_err(|problem| (op.line, problem))?;
             let mut ops = std::mem::take(&mut open.ops);
-            // Nearly always all lines of a transaction stand together.
+            // Nearly always the lines of a transaction are consecutive.
             while let Some(op) = block.ops.get(at) {
                 if op.session != session_word || op.txn != txn_word {
                     break;
@@ -135,34 +135,34 @@ impl Sessions {
         Ok(())
     }
 
-    /// The transaction that the session is in from here on.
-    fn enter(&mut self, session: Session, txn: TxnName) -> Result<&mut Open, String> {
+    /// The open transaction of the session from here on.
+    fn enter(&mut self, session: Session, txn: TxnName) -> Result<&mut OpenTransaction, String> {
         if self.open.get(&session).is_none_or(|open| open.txn != txn) {
             if let TxnName::Number(number) = txn
                 && self.ended.contains(&(session, number))
             {
                 let session = session.0;
                 return Err(format!(
-                    "transaction {number} goes on here, after another one of its session \
+                    "transaction {number} continues here, after another transaction of its session \
                      (number {session} in the file) has begun"
                 ));
             }
             self.end(session);
-            self.open.insert(session, Open { txn, ops: Vec::new() });
+            self.open.insert(session, OpenTransaction { txn, ops: Vec::new() });
         }
         Ok(self.open.get_mut(&session).expect("it is there or was put there"))
     }
 
     fn end(&mut self, session: Session) {
-        let Some(Open { txn, ops }) = self.open.remove(&session) else { return };
+        let Some(OpenTransaction { txn, ops }) = self.open.remove(&session) else { return };
         self.builder.begin(session);
         match &txn {
             TxnName::Aborted => {}
             TxnName::Number(number) => {
-                self.builder.call_by_number(*number);
+                self.builder.number_transaction(*number);
                 self.ended.insert((session, *number));
             }
-            TxnName::Text(text) => self.builder.call(text),
+            TxnName::Text(text) => self.builder.name_transaction(text),
         }
         for (write, item, value) in ops {
             match write {

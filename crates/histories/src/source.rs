@@ -1,7 +1,7 @@
-//! Where the bytes of a history come from: a file or stdin, plain or compressed.
+//! The source of the bytes of a history: a file or stdin, plain or compressed.
 
 use crate::error::ReadError;
-use crate::progress::{Counted, Progress};
+use crate::progress::{CountingReader, Progress};
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -9,12 +9,12 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// A stream of bytes whose beginning can be looked at.
+/// A stream of bytes whose beginning can be inspected.
 pub struct Source {
     name: String,
     reader: Box<dyn Read + Send>,
     compression: Option<&'static str>,
-    /// What was looked at and not read yet.
+    /// Bytes that were inspected and not read yet.
     ahead: Vec<u8>,
     ended: bool,
 }
@@ -30,10 +30,10 @@ impl Source {
         if let Ok(about) = file.metadata() {
             progress.expect(about.len());
         }
-        Source::of(&name, Counted { reader: file, progress: progress.clone() })
+        Source::of(&name, CountingReader { reader: file, progress: progress.clone() })
     }
 
-    /// The bytes of a reader, unpacked where they begin as gzip or zstd does.
+    /// The bytes of a reader, decompressed if they begin like gzip or zstd.
     pub fn of(name: &str, reader: impl Read + Send + 'static) -> Result<Source, ReadError> {
         let mut reader = BufReader::with_capacity(1 << 18, reader);
         let magic = beginning(&mut reader).map_err(|e| ReadError::new(name, e.to_string()))?;
@@ -45,15 +45,17 @@ impl Source {
         Ok(Source { name: name.into(), reader, compression, ahead: Vec::new(), ended: false })
     }
 
+    /// The name of the source, for messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// The compression, if any.
     pub fn compression(&self) -> Option<&'static str> {
         self.compression
     }
 
-    /// The first bytes, which stay to be read.
+    /// The first bytes, which remain to be read.
     pub fn peek(&mut self, length: usize) -> Result<&[u8], ReadError> {
         if self.ahead.len() < length {
             let mut ahead = std::mem::take(&mut self.ahead);
@@ -64,14 +66,14 @@ impl Source {
         Ok(&self.ahead[..self.ahead.len().min(length)])
     }
 
-    /// Appends up to so many bytes; fewer only at the end.
+    /// Appends up to this many bytes; fewer only at the end.
     pub fn read(&mut self, into: &mut Vec<u8>, length: usize) -> Result<usize, ReadError> {
         let ready = self.ahead.len().min(length);
         into.extend(self.ahead.drain(..ready));
         Ok(ready + self.fill(into, length - ready)?)
     }
 
-    /// Everything that is left.
+    /// All remaining bytes.
     pub fn rest(&mut self) -> Result<Vec<u8>, ReadError> {
         let mut all = Vec::new();
         while self.read(&mut all, 1 << 22)? > 0 {}
@@ -100,13 +102,13 @@ impl Source {
     }
 }
 
-/// Up to four bytes, without taking them.
+/// Up to four bytes, without consuming them.
 fn beginning(reader: &mut BufReader<impl Read>) -> io::Result<&[u8]> {
     let bytes = reader.fill_buf()?;
     Ok(&bytes[..bytes.len().min(4)])
 }
 
-/// All frames of a zstd stream, one after the other; the library reads one.
+/// Decodes all frames of a zstd stream; the library decodes one.
 struct Zstd<R> {
     source: BufReader<R>,
     frame: FrameDecoder,
@@ -118,7 +120,7 @@ impl<R: Read> Zstd<R> {
         Zstd { source, frame: FrameDecoder::new(), inside: false }
     }
 
-    /// Goes to the beginning of the next frame with data; false at the end.
+    /// Moves to the next frame with data; false at the end.
     fn next_frame(&mut self) -> io::Result<bool> {
         loop {
             if self.source.fill_buf()?.is_empty() {
@@ -141,8 +143,8 @@ impl<R: Read> Zstd<R> {
         }
     }
 
-    /// The library wraps an early end into many kinds of errors; all have in
-    /// common that nothing is left.
+    /// The library reports an early end as many kinds of errors; what they have in common is that
+    /// no input is left.
     fn failure(&mut self, error: &FrameDecoderError) -> io::Error {
         match self.source.fill_buf() {
             Ok([]) => io::ErrorKind::UnexpectedEof.into(),
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_streams_are_unpacked_and_so_are_several_after_each_other() {
+    fn compressed_streams_are_decompressed_also_when_concatenated() {
         for pack in [gzip, zstd] {
             assert_eq!(unpack(pack(&text())).unwrap(), text());
             let twice = [pack(b"ab"), pack(b"cd")].concat();
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_zstd_to_be_skipped_are_skipped() {
+    fn skippable_zstd_frames_are_skipped() {
         let mut skipped = zstd(b"ab");
         skipped.extend([0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
         skipped.extend(zstd(b"cd"));
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_file_that_ends_early_is_called_truncated() {
+    fn a_compressed_file_that_ends_early_is_reported_as_truncated() {
         for pack in [gzip, zstd] {
             let packed = pack(&text());
             for end in [packed.len() - 1, packed.len() / 2, 20] {
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_file_with_a_wrong_byte_is_called_damaged() {
+    fn a_compressed_file_with_a_wrong_byte_is_reported_as_damaged() {
         let mut packed = gzip(&text());
         let middle = packed.len() / 2;
         packed[middle] ^= 0xff;

@@ -1,16 +1,15 @@
-//! Keys and values of a block before they have numbers in the whole history: a
-//! word is a number, nil, or a text of the block.
+//! Keys and values of a block before they have ids in the whole history: a word is a number, nil,
+//! or a text of the block.
 
 use isolde_checker::{Builder, Item, Session, Value};
 use std::collections::HashMap;
 
-/// Numbers below this stand for themselves. The builder keeps what is above for
-/// values that are texts.
+/// Numbers below this are their own words. The builder uses larger ones for values that are texts.
 const NUMBERS: u64 = 1 << 62;
 const TEXT: u64 = 1 << 63;
 pub(crate) const NIL: u64 = u64::MAX;
 
-/// The word of a number, where it is one that stands for itself.
+/// The word of a number, if it is small enough to be its own word.
 pub(crate) fn number(number: u64) -> Option<u64> {
     (number < NUMBERS).then_some(number)
 }
@@ -37,7 +36,7 @@ impl Words {
         id
     }
 
-    /// A number that may be negative or too large to stand for itself.
+    /// The word of a number that may be negative or too large to be its own word.
     pub(crate) fn integer(&mut self, written: &str) -> u64 {
         written.parse().ok().and_then(number).unwrap_or_else(|| self.text(written))
     }
@@ -47,7 +46,7 @@ impl Words {
     }
 }
 
-/// The words of one block in the numbers of a history.
+/// Translates the words of one block to ids of a history.
 pub(crate) struct Resolver<'a> {
     words: &'a Words,
     items: Vec<Option<Item>>,

@@ -1,17 +1,17 @@
-//! Histories written down: in our own format, which holds all of one, and in
-//! Elle's two, which have no predicates, locks, statements or given orders.
+//! Writes histories: in Isolde's own format, which is lossless, and in Elle's two formats, which
+//! have no predicates, locks, SQL texts or declared version orders.
 
 use crate::own::FORMAT_VERSION;
 use isolde_checker::{History, Label, OpKind, Status, Txn, Value};
 use serde_json::{Map, Value as Json, json};
 use std::io::{self, Write};
 
-/// Our own format: JSON lines, a transaction each.
+/// Writes Isolde's own format: JSON lines, one transaction each.
 pub fn write_own(history: &History, out: &mut impl Write) -> io::Result<()> {
     write_own_about(history, &Json::Null, out)
 }
 
-/// The same, with whatever is worth knowing about where the history comes from.
+/// Writes Isolde's own format, with a description of the origin of the history.
 pub fn write_own_about(history: &History, about: &Json, out: &mut impl Write) -> io::Result<()> {
     let mut head = json!({"isolde-history": FORMAT_VERSION});
     if !about.is_null() {
@@ -40,7 +40,7 @@ pub fn write_own_about(history: &History, about: &Json, out: &mut impl Write) ->
             }
         }
         let count = history.ops(txn).len();
-        let ops: Vec<Json> = (0..count).map(|place| own_op(history, txn, place)).collect();
+        let ops: Vec<Json> = (0..count).map(|position| own_op(history, txn, position)).collect();
         line.insert("ops".into(), ops.into());
         serde_json::to_writer(&mut *out, &line)?;
         writeln!(out)?;
@@ -76,17 +76,17 @@ fn versions_of(history: &History, versions: &[isolde_checker::Version]) -> Json 
     versions.iter().map(pair).collect()
 }
 
-fn list_of(history: &History, txn: Txn, place: usize) -> Json {
-    let list = history.whole_list(txn, place).unwrap_or_default();
+fn list_of(history: &History, txn: Txn, position: usize) -> Json {
+    let list = history.whole_list(txn, position).unwrap_or_default();
     list.iter().map(|value| value_of(history, *value)).collect()
 }
 
-fn own_op(history: &History, txn: Txn, place: usize) -> Json {
-    let op = history.ops(txn)[place];
+fn own_op(history: &History, txn: Txn, position: usize) -> Json {
+    let op = history.ops(txn)[position];
     let item = op.item().map_or(Json::Null, |item| json_of(history.item_label(item)));
     let value = op.value().map_or(Json::Null, |value| value_of(history, value));
     let mut options = Map::new();
-    let mut written = match op.kind() {
+    let mut fields = match op.kind() {
         OpKind::Write => vec!["w".into(), item, value],
         OpKind::Append => vec!["append".into(), item, value],
         OpKind::Read => vec!["r".into(), item, value],
@@ -94,33 +94,33 @@ fn own_op(history: &History, txn: Txn, place: usize) -> Json {
             options.insert("locking".into(), true.into());
             vec!["r".into(), item, value]
         }
-        OpKind::ReadList => vec!["r".into(), item, list_of(history, txn, place)],
+        OpKind::ReadList => vec!["r".into(), item, list_of(history, txn, position)],
         OpKind::PredicateRead => {
             let matched = versions_of(history, history.matched(op).unwrap_or_default());
             vec!["predicate".into(), history.predicate_name(op).into(), matched]
         }
     };
-    if let Some(sql) = history.statement_of(txn, place) {
+    if let Some(sql) = history.statement_of(txn, position) {
         options.insert("sql".into(), sql.into());
     }
     if !options.is_empty() {
-        written.push(options.into());
+        fields.push(options.into());
     }
-    written.into()
+    fields.into()
 }
 
-/// Elle's EDN, an operation a line.
+/// Writes Elle's EDN, one operation per line.
 pub fn write_elle_edn(history: &History, out: &mut impl Write) -> io::Result<()> {
     write_elle(history, out, true)
 }
 
-/// Elle's JSON, an operation a line.
+/// Writes Elle's JSON, one operation per line.
 pub fn write_elle_json(history: &History, out: &mut impl Write) -> io::Result<()> {
     write_elle(history, out, false)
 }
 
-/// Operations in the order of time, with their invocations; where there are no times,
-/// or a session is in two transactions at once, only how each transaction ended.
+/// Writes operations in the order of time, with their invocations; if there are no times, or a
+/// session is in two transactions at once, only the completions.
 fn write_elle(history: &History, out: &mut impl Write, edn: bool) -> io::Result<()> {
     let mut events: Vec<(u64, bool, Txn)> = Vec::new();
     let timed = history.has_times() && sessions_are_sequential(history);
@@ -128,7 +128,7 @@ fn write_elle(history: &History, out: &mut impl Write, edn: bool) -> io::Result<
         match history.times(txn).filter(|_| timed) {
             Some((begin, end)) => {
                 events.push((begin, false, txn));
-                // Of what was never heard of, nothing is told.
+                // A transaction of unknown status has no completion.
                 if history.status(txn) != Status::Unknown {
                     events.push((end, true, txn));
                 }
@@ -136,7 +136,7 @@ fn write_elle(history: &History, out: &mut impl Write, edn: bool) -> io::Result<
             None => events.push((u64::from(txn.0), true, txn)),
         }
     }
-    // What begins when another ends has not waited for it.
+    // A transaction that begins when another one ends is concurrent with it.
     events.sort_by_key(|(time, ends, txn)| (*time, *ends, txn.0));
     let mut line = String::new();
     for (index, (_, ends, txn)) in events.into_iter().enumerate() {
@@ -157,18 +157,18 @@ fn write_elle(history: &History, out: &mut impl Write, edn: bool) -> io::Result<
             ),
         });
         let mut first = true;
-        for place in 0..history.ops(txn).len() {
-            let op = history.ops(txn)[place];
+        for position in 0..history.ops(txn).len() {
+            let op = history.ops(txn)[position];
             let (name, value) = match op.kind() {
                 OpKind::Append => ("append", op.value().map(|value| value_of(history, value))),
                 OpKind::Write => ("w", op.value().map(|value| value_of(history, value))),
                 OpKind::PredicateRead => continue,
-                // Nothing is known yet of what an invoked read will see.
+                // The result of an invoked read is not known yet.
                 _ if kind != "ok" => ("r", None),
                 OpKind::Read | OpKind::LockingRead => {
                     ("r", op.value().map(|value| value_of(history, value)))
                 }
-                OpKind::ReadList => ("r", Some(list_of(history, txn, place))),
+                OpKind::ReadList => ("r", Some(list_of(history, txn, position))),
             };
             let item = op.item().map_or(Json::Null, |item| json_of(history.item_label(item)));
             if !std::mem::take(&mut first) {
@@ -195,7 +195,7 @@ fn sessions_are_sequential(history: &History) -> bool {
         let last = &mut ends[history.session_of(txn).0 as usize];
         history.times(txn).is_none_or(|(begin, end)| {
             let after = *last <= begin && begin <= end;
-            // A session that goes on after it gave one up does so at any time.
+            // A session continues at any time after a transaction of unknown status.
             *last = if history.status(txn) == Status::Unknown { begin } else { end };
             after
         })
@@ -209,7 +209,7 @@ fn edn_of(value: &Json) -> String {
             let values: Vec<String> = values.iter().map(edn_of).collect();
             format!("[{}]", values.join(" "))
         }
-        // Strings of JSON are strings of EDN: both escape in the same way.
+        // JSON strings are EDN strings: both escape in the same way.
         other => other.to_string(),
     }
 }

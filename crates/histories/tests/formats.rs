@@ -1,5 +1,5 @@
-//! What each format says, read and told in our own; and what is wrong with files
-//! that are not quite of it.
+//! Every format is read as expected (shown in Isolde's own format), and damaged files are rejected
+//! with the right message.
 
 use isolde_checker::History;
 use isolde_histories::{Format, ReadError, read, read_bytes, write_own};
@@ -16,8 +16,8 @@ fn error(text: impl AsRef<[u8]>) -> String {
     read_bytes("file", text.as_ref().to_vec(), None).err().expect("it is wrong").to_string()
 }
 
-/// The history in our own format, without the line that says so.
-fn told(history: &History) -> Vec<String> {
+/// The history in Isolde's own format, without the header line.
+fn own_lines(history: &History) -> Vec<String> {
     let mut text = Vec::new();
     write_own(history, &mut text).unwrap();
     String::from_utf8(text).unwrap().lines().skip(1).map(str::to_string).collect()
@@ -45,13 +45,13 @@ fn operations_of_elle_become_transactions_by_their_process() {
         r#"{"session":1,"txn":7,"status":"unknown","begin":5,"ops":[["append","y",3]]}"#,
         r#"{"session":2,"txn":8,"status":"unknown","begin":7,"ops":[["append","x",9]]}"#,
     ];
-    assert_eq!(told(&history(ELLE, "elle-edn")), expected);
+    assert_eq!(own_lines(&history(ELLE, "elle-edn")), expected);
     let vector = format!("[{ELLE}]");
-    assert_eq!(told(&history(vector, "elle-edn")), expected);
+    assert_eq!(own_lines(&history(vector, "elle-edn")), expected);
 }
 
 #[test]
-fn json_of_elle_says_the_same_in_lines_and_as_an_array() {
+fn json_of_elle_is_read_as_lines_and_as_an_array() {
     let lines = r#"{"index":0,"type":"invoke","process":0,"value":[["w","x",1],["r",2,null]]}
 {"index":1,"type":"ok","process":0,"value":[["w","x",1],["r",2,null]], "extra": {"a": [1, "}"]}}
 {"type":"ok","process":3,"f":"txn","value":[["r","x",1],["w","x","\u0061"],["w",2,-5]]}"#;
@@ -59,11 +59,11 @@ fn json_of_elle_says_the_same_in_lines_and_as_an_array() {
         r#"{"session":0,"txn":1,"status":"committed","begin":1,"end":2,"ops":[["w","x",1],["r",2,null]]}"#,
         r#"{"session":3,"status":"committed","begin":0,"ops":[["r","x",1],["w","x","a"],["w",2,"-5"]]}"#,
     ];
-    assert_eq!(told(&history(lines, "elle-json")), expected);
+    assert_eq!(own_lines(&history(lines, "elle-json")), expected);
     let array = format!("[{}]", lines.replace('\n', ",\n"));
-    assert_eq!(told(&history(array, "elle-json")), expected);
+    assert_eq!(own_lines(&history(array, "elle-json")), expected);
     let pretty = format!("[\n{}\n]", lines.replace('\n', ",").replace("\"value\"", "\n \"value\""));
-    assert_eq!(told(&history(pretty, "elle-json")), expected);
+    assert_eq!(own_lines(&history(pretty, "elle-json")), expected);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn without_invocations_there_are_no_times_and_without_processes_no_sessions() {
         r#"{"status":"committed","ops":[["w",1,1]]}"#,
         r#"{"status":"committed","ops":[["r",1,1],["r",2,null]]}"#,
     ];
-    assert_eq!(told(&history), expected);
+    assert_eq!(own_lines(&history), expected);
 }
 
 #[test]
@@ -85,12 +85,12 @@ fn nil_is_an_empty_list_where_lists_are_appended_to() {
     let both = "{:type :ok :value [[:r 1 nil] [:r 2 nil] [:append 1 5] [:w 2 6]]}";
     let expected =
         r#"{"status":"committed","ops":[["r",1,[]],["r",2,null],["append",1,5],["w",2,6]]}"#;
-    assert_eq!(told(&history(both, "elle-edn")), [expected]);
+    assert_eq!(own_lines(&history(both, "elle-edn")), [expected]);
 }
 
-/// Where processes stand one after the other, only the clock tells who came first.
+/// Where processes are consecutive in the file, only the clock gives the real-time order.
 #[test]
-fn times_of_elle_count_if_all_operations_have_one_that_runs_forwards() {
+fn times_of_elle_count_if_all_operations_have_one_that_does_not_decrease() {
     let lines = |times: [&str; 4]| {
         let [a, b, c, d] = times.map(|time| match time {
             "" => String::new(),
@@ -108,7 +108,7 @@ fn times_of_elle_count_if_all_operations_have_one_that_runs_forwards() {
         history.transactions().filter_map(|txn| history.times(txn)).collect()
     };
     assert_eq!(times(lines(["3000", "4000", "1000", "5000"])), [(3000, 4000), (1000, 5000)]);
-    let places = [(1, 2), (3, 4)];
+    let positions = [(1, 2), (3, 4)];
     for broken in [
         ["", "", "", ""],
         ["3000", "", "1000", "5000"],
@@ -116,12 +116,12 @@ fn times_of_elle_count_if_all_operations_have_one_that_runs_forwards() {
         ["3000", "-4000", "5000", "6000"],
         ["7", "7", "7", "7"],
     ] {
-        assert_eq!(times(lines(broken)), places, "{broken:?}");
+        assert_eq!(times(lines(broken)), positions, "{broken:?}");
     }
 }
 
 #[test]
-fn lines_of_plume_may_be_mixed_and_zero_is_the_initial_value() {
+fn lines_of_plume_may_be_interleaved_and_zero_is_the_initial_value() {
     let text = "r(1,0,0,1)\nw(1,5,0,1)\r\nw(2,0,1,7)\nw(1,6,0,2)\nr(2,0,1,7)\n\nw(3,9,1,-1)\n";
     let expected = [
         r#"{"session":0,"txn":1,"status":"committed","ops":[["r",1,null],["w",1,5]]}"#,
@@ -129,13 +129,13 @@ fn lines_of_plume_may_be_mixed_and_zero_is_the_initial_value() {
         r#"{"session":0,"txn":2,"status":"committed","ops":[["w",1,6]]}"#,
         r#"{"session":1,"status":"aborted","ops":[["w",3,9]]}"#,
     ];
-    assert_eq!(told(&history(text, "plume")), expected);
+    assert_eq!(own_lines(&history(text, "plume")), expected);
 }
 
 #[test]
-fn a_transaction_of_plume_that_goes_on_later_is_an_error() {
+fn a_transaction_of_plume_that_continues_later_is_an_error() {
     let error = error("w(1,1,0,1)\nw(1,2,0,2)\nw(1,3,0,1)\n");
-    assert!(error.starts_with("file:3: transaction 1 goes on here"), "{error}");
+    assert!(error.starts_with("file:3: transaction 1 continues here"), "{error}");
 }
 
 #[test]
@@ -146,23 +146,23 @@ fn awdits_separators_end_transactions_and_sessions() {
         r#"{"session":1,"status":"committed","ops":[["r",0,1]]}"#,
         r#"{"session":2,"status":"committed","ops":[["r",0,1],["w",1,2]]}"#,
     ];
-    assert_eq!(told(&history(text, "awdit")), expected);
+    assert_eq!(own_lines(&history(text, "awdit")), expected);
 }
 
 #[test]
-fn dbcop_says_the_same_in_text_and_in_both_kinds_of_json() {
+fn dbcop_text_and_both_kinds_of_dbcop_json_are_equivalent() {
     let expected = [
         r#"{"session":1,"status":"committed","ops":[["w","x",1],["r","y",null]]}"#,
         r#"{"session":1,"status":"aborted","ops":[["w","x",2]]}"#,
         r#"{"session":2,"status":"committed","ops":[["r","x",1]]}"#,
     ];
     let text = "// two sessions\n[x:=1 y==?] [x:=2]!\n---\n[x==1] // the end\n";
-    assert_eq!(told(&history(text, "dbcop-text")), expected);
+    assert_eq!(own_lines(&history(text, "dbcop-text")), expected);
     let bare = r#"[[{"events":[{"Write":{"variable":"x","version":1}},{"Read":{"variable":"y","version":null}}],"committed":true},
         {"events":[["w","x",2]],"committed":false}],[{"events":[["r","x",1]],"committed":true}]]"#;
-    assert_eq!(told(&history(bare, "dbcop-json")), expected);
+    assert_eq!(own_lines(&history(bare, "dbcop-json")), expected);
     let whole = format!(r#"{{"params":{{"id":0}},"info":"","start":"","end":"","data":{bare}}}"#);
-    assert_eq!(told(&history(whole, "dbcop-json")), expected);
+    assert_eq!(own_lines(&history(whole, "dbcop-json")), expected);
 }
 
 fn bincode() -> Vec<u8> {
@@ -176,7 +176,7 @@ fn bincode() -> Vec<u8> {
         fields(&[0, 2, 2, 1, 2]),
         fields(&[4]),
         b"info".to_vec(),
-        // No start, no end, two sessions; the first has a transaction of two events.
+        // No start, no end, two sessions; the first has one transaction of two events.
         fields(&[0, 0, 2, 1, 2]),
         event(1, 7, 3, 1),
         event(0, 8, 0, 1),
@@ -190,13 +190,13 @@ fn bincode() -> Vec<u8> {
 }
 
 #[test]
-fn the_old_binary_of_dbcop_is_read_and_every_shorter_one_is_truncated() {
+fn dbcop_binary_is_read_and_every_prefix_is_truncated() {
     let expected = [
         r#"{"session":1,"status":"committed","ops":[["w",7,3],["r",8,null]]}"#,
         r#"{"session":2,"status":"aborted","ops":[["r",7,3]]}"#,
     ];
     let bytes = bincode();
-    assert_eq!(told(&history(&bytes, "dbcop-binary")), expected);
+    assert_eq!(own_lines(&history(&bytes, "dbcop-binary")), expected);
     for end in 40..bytes.len() {
         let error = error(&bytes[..end]);
         assert!(error.contains("truncated"), "{end}: {error}");
@@ -212,7 +212,7 @@ fn cobra_log(entries: &[(u8, &[u64])]) -> Vec<u8> {
 }
 
 #[test]
-fn logs_of_cobra_are_sessions() {
+fn each_log_of_cobra_is_a_session() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
     let initial = 0xbebe_ebee;
@@ -235,7 +235,7 @@ fn logs_of_cobra_are_sessions() {
     ];
     let found = read(folder.path(), None).unwrap();
     assert_eq!(found.format.name, "cobra");
-    assert_eq!(told(&found.history), expected);
+    assert_eq!(own_lines(&found.history), expected);
     write("T2.log", &first[..first.len() - 12]);
     let error = read(folder.path(), None).err().unwrap().to_string();
     assert!(error.contains("T2.log: byte") && error.contains("truncated"), "{error}");
@@ -252,7 +252,7 @@ const OWN: &str = r#"{"isolde-history":1}
 #[test]
 fn our_own_format_is_written_as_it_was_read() {
     let history = history(OWN, "isolde");
-    assert_eq!(told(&history), OWN.lines().skip(1).collect::<Vec<_>>());
+    assert_eq!(own_lines(&history), OWN.lines().skip(1).collect::<Vec<_>>());
 }
 
 #[test]
@@ -266,11 +266,11 @@ fn explicit_versions_give_their_order() {
         r#"{"status":"committed","ops":[["w","x","7@1"]]}"#,
         r#"{"order":"x","versions":["7@1","7@2"]}"#,
     ];
-    assert_eq!(told(&history(text, "isolde")), expected);
+    assert_eq!(own_lines(&history(text, "isolde")), expected);
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_name_the_line_and_the_problem() {
     let plain = [
         ("w(1,2,3,4)\nr(1,2,3)\n", "file:2: expected r(key,value,session,txn)"),
         ("w(1,2,3,4)\nr(1,2", "truncated"),
@@ -288,11 +288,11 @@ fn what_is_wrong_is_said_with_its_line() {
         ("[{:type :ok :value [[:r 1 2]]}\n", "file:2: the file ends before the bracket of line 1"),
         ("{:type :ok}\n}", "file:2: expected an operation"),
         ("{\"type\":\"ok\",\n\"value\":[[\"r\" 1]]}", "file:2: expected"),
-        ("[{\"type\":\"ok\"}]\n[{\"type\":\"ok\"}]", "file:2: something follows the end"),
+        ("[{\"type\":\"ok\"}]\n[{\"type\":\"ok\"}]", "file:2: there is data after the end"),
         ("{:type :invoke :f :transfer :value {:from 1}}", "`:f :transfer`"),
         ("[[{\"events\":[],\n\"committed\":tru", "file:2: the file ends in the middle"),
         ("hello", "--format takes isolde"),
-        ("  \n", "there is nothing in it"),
+        ("  \n", "the file is empty"),
     ];
     for (text, expected) in plain {
         let error = error(text);
@@ -301,7 +301,7 @@ fn what_is_wrong_is_said_with_its_line() {
 }
 
 #[test]
-fn a_format_that_is_asked_for_is_taken_and_a_guessed_one_is_named_in_errors() {
+fn a_requested_format_is_used_and_a_detected_one_is_named_in_errors() {
     let plume = Format::named("PolySI").unwrap();
     let wrong = |format| read_bytes("f", b"w(1,1,1)".to_vec(), format).err().unwrap().to_string();
     assert!(wrong(None).ends_with("(read as plume; --format takes another)"));
@@ -319,14 +319,14 @@ fn a_missing_file_and_an_empty_folder_are_named() {
 }
 
 #[test]
-fn the_example_of_the_document_is_what_it_says() {
+fn the_example_of_the_format_specification_is_valid() {
     let page = fs::read_to_string("../../docs/history-format.md").unwrap();
     let example = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     let history = history(example, "isolde");
     assert_eq!((history.len(), history.session_count(), history.item_count()), (5, 2, 2));
     let schema = fs::read_to_string("../../docs/history.schema.json").unwrap();
     let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
-    // Every field of a line that the document has is one of the schema.
+    // Every field of a line of the example is in the schema.
     for line in example.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         let fits = |kind: &serde_json::Value| {

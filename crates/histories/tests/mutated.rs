@@ -1,5 +1,5 @@
-//! Files of every format, damaged at random: whatever is read ends with a history or
-//! an error, never with a panic.
+//! Randomly damaged files of every format: reading ends with a history or an error, never with a
+//! panic.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -24,7 +24,7 @@ const SAMPLES: [&[u8]; 7] = [
       {\"predicate\":\"P\",\"satisfied-by\":[[\"x\",3]]}\n",
 ];
 
-/// Words of the formats, so that damage is not only noise.
+/// Tokens of the formats, so that damage is not only noise.
 const PIECES: [&[u8]; 14] = [
     b"{",
     b"}",
@@ -51,15 +51,15 @@ fn binary() -> Vec<u8> {
     bytes
 }
 
-fn damage(bytes: &mut Vec<u8>, (place, what, piece): (u16, u8, u8)) {
-    let place = usize::from(place) % (bytes.len() + 1);
+fn damage(bytes: &mut Vec<u8>, (position, what, piece): (u16, u8, u8)) {
+    let position = usize::from(position) % (bytes.len() + 1);
     let piece = PIECES[usize::from(piece) % PIECES.len()];
     match what % 5 {
-        0 => bytes.truncate(place),
-        1 => drop(bytes.splice(place..place, piece.iter().copied())),
-        2 if place < bytes.len() => bytes[place] = piece[0],
-        3 if place < bytes.len() => bytes[place] ^= 1 << (what % 8),
-        _ => drop(bytes.drain(place..(place + usize::from(what)).min(bytes.len()))),
+        0 => bytes.truncate(position),
+        1 => drop(bytes.splice(position..position, piece.iter().copied())),
+        2 if position < bytes.len() => bytes[position] = piece[0],
+        3 if position < bytes.len() => bytes[position] ^= 1 << (what % 8),
+        _ => drop(bytes.drain(position..(position + usize::from(what)).min(bytes.len()))),
     }
 }
 
@@ -67,13 +67,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn nothing_panics(
+    fn no_damaged_file_panics(
         sample in 0..=SAMPLES.len(),
         format in 0..FORMATS.len() * 2,
         damages in prop::collection::vec(any::<(u16, u8, u8)>(), 1..6),
     ) {
         let mut bytes = SAMPLES.get(sample).map_or_else(binary, |sample| sample.to_vec());
-        damages.into_iter().for_each(|place| damage(&mut bytes, place));
+        damages.into_iter().for_each(|position| damage(&mut bytes, position));
         let outcome = read_bytes("file", bytes, FORMATS.get(format));
         if let Err(error) = outcome {
             prop_assert!(!error.problem.is_empty());
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn no_packed_file_panics(
+    fn no_damaged_compressed_file_panics(
         zstd in any::<bool>(),
         damages in prop::collection::vec(any::<(u16, u8, u8)>(), 1..6),
     ) {
@@ -94,7 +94,7 @@ proptest! {
                 packed.finish().unwrap()
             }
         };
-        damages.into_iter().for_each(|place| damage(&mut bytes, place));
+        damages.into_iter().for_each(|position| damage(&mut bytes, position));
         let _ = read_bytes("file", bytes, None);
     }
 
@@ -105,7 +105,7 @@ proptest! {
             bytes.push(tag);
             bytes.extend([1u64; 4].iter().take(fields).flat_map(|field| field.to_be_bytes()));
         }
-        damages.into_iter().for_each(|place| damage(&mut bytes, place));
+        damages.into_iter().for_each(|position| damage(&mut bytes, position));
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("T1.log"), bytes).unwrap();
         let _ = read(folder.path(), None);

@@ -1,4 +1,4 @@
-//! Histories at random, written in each format that we write, and read again.
+//! Random histories, written in each format that can be written, and read again.
 
 use isolde_checker::{Builder, History, Status, Value};
 use isolde_histories::{read_bytes, write_elle_edn, write_elle_json, write_own};
@@ -13,7 +13,7 @@ fn transactions() -> impl Strategy<Value = Vec<Txn>> {
     prop::collection::vec(txn, 0..12)
 }
 
-/// Registers have names, lists have numbers. Every other history has times.
+/// Registers have names, lists have numbers.
 fn build(transactions: &[Txn], timed: bool) -> History {
     let mut builder = Builder::new();
     let mut now = 0;
@@ -21,7 +21,7 @@ fn build(transactions: &[Txn], timed: bool) -> History {
         let session = builder.numbered_session(u64::from(*session));
         builder.begin(session);
         if *named {
-            builder.call(&format!("the \"{now}\""));
+            builder.name_transaction(&format!("the \"{now}\""));
         }
         if timed {
             builder.times(now, if *status == 2 { u64::MAX } else { now + 1 });
@@ -56,8 +56,8 @@ fn own(history: &History) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// What Elle's formats keep of a history: what was read counts only where it committed,
-/// and nothing has a statement.
+/// The history in Elle's format, which keeps the results of reads only for committed transactions,
+/// and no SQL texts.
 fn elle(history: &History, edn: bool) -> String {
     let mut text = Vec::new();
     match edn {
@@ -85,7 +85,7 @@ proptest! {
         timed in any::<bool>(),
         edn in any::<bool>(),
     ) {
-        // Elle's histories are of lists or of registers: nil does not tell.
+        // Elle's histories have lists or registers, not both: nil is ambiguous.
         for (kind, ..) in transactions.iter_mut().flat_map(|(.., ops)| ops) {
             *kind = if lists { 4 + *kind % 2 } else { *kind % 4 };
         }
@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!(committed(&elle(&again, edn)), committed(&text));
         let same = elle(&reread(&elle(&again, edn)), edn);
         prop_assert_eq!(&same, &elle(&again, edn));
-        // Both formats say the same.
+        // Both formats are equivalent.
         prop_assert_eq!(own(&reread(&elle(&again, !edn))), own(&reread(&same)));
     }
 }

@@ -1,47 +1,48 @@
-//! What can go wrong, in one list: whoever calls tells by the variant what to
-//! do, and the text is for people.
+//! The errors of a hunt. Callers decide by the variant; the text is for people.
 
-use crate::executor::Broke;
-use crate::summary::{MOST_SHARDS, Shard};
-use isolde_core::history::DbError;
+use crate::layout::MARKER;
+use crate::run::FailedRun;
+use crate::shard::Shard;
 use isolde_engines::engine::EngineError;
 use isolde_engines::runner::RunError;
+use isolde_model::history::DbError;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+/// Why a hunt, or a command on the output of one, cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum HuntError {
     #[error(transparent)]
     Run(#[from] RunError),
-    /// The engine does not take the schema or the rows of this case.
+    /// The engine rejects the schema or the rows of this case.
     #[error("{error}\n  {sql}")]
     Fixture { sql: String, error: DbError },
-    /// The engine broke in a run that was about something else.
-    #[error("the engine broke {}", .0.moment)]
-    Broke(Box<Broke>),
+    /// The server failed in a run that was meant to show something else.
+    #[error("the server failed {}", .0.moment)]
+    ServerFailure(Box<FailedRun>),
 
-    /// A file of the output folder can be neither written nor looked at.
+    /// A file of the output folder cannot be accessed.
     #[error("{}: {error}", path.display())]
     Io { path: PathBuf, error: io::Error },
-    #[error("there is no hunt in {}: there is no hunt.json to go on with", .0.display())]
+    #[error("there is no hunt to resume in {}: it has no hunt.json", .0.display())]
     NoHunt(PathBuf),
     #[error("{} is a symbolic link; name the folder itself", .0.display())]
     OutputIsLink(PathBuf),
     #[error("{} is a file; the output of a hunt is a folder", .0.display())]
     OutputIsFile(PathBuf),
-    #[error("{} is the root of all files; name a folder in it", .0.display())]
+    #[error("{} is the root of the file system; name a folder in it", .0.display())]
     OutputIsRoot(PathBuf),
-    #[error("{} is no plain file", .0.display())]
+    #[error("{} is not a plain file", .0.display())]
     MarkerNotPlain(PathBuf),
     #[error(
-        "{} is not empty, and no file {} in it says that it is the output of a hunt; name \
-         another folder",
-        .0.display(), crate::claim::MARKER
+        "{} is not empty, and has no file {} that marks it as the output of a hunt; name another \
+         folder",
+        .0.display(), MARKER
     )]
     NotEmpty(PathBuf),
     #[error(
-        "{} is a symbolic link, and Isolde made none; what it points to could be overwritten",
+        "{} is a symbolic link, which Isolde does not create; its target could be overwritten",
         .0.display()
     )]
     LinkInside(PathBuf),
@@ -52,12 +53,11 @@ pub enum HuntError {
     )]
     Busy { path: PathBuf, process: Option<String> },
     #[error(
-        "{} holds an earlier hunt, and under this name it cannot be moved aside; name another \
-         folder",
+        "{} holds an earlier hunt that cannot be moved aside under this name; name another folder",
         .0.display()
     )]
     NoNameToMove(PathBuf),
-    #[error("{}: all names to move it to are taken", .0.display())]
+    #[error("{}: all names that it could be moved to are in use", .0.display())]
     AllNamesTaken(PathBuf),
     #[error(
         "{} holds an earlier hunt that cannot be moved to {}: {error}; name another folder",
@@ -65,41 +65,37 @@ pub enum HuntError {
     )]
     NotMoved { from: PathBuf, to: PathBuf, error: io::Error },
     #[error(
-        "{} is the part {}, or holds it, or is in it; name another --out",
+        "{} is the part {}, contains it, or is inside of it; name another --out",
         out.display(), part.display()
     )]
     OutputIsPart { out: PathBuf, part: PathBuf },
 
-    /// A file that was to be read is missing, damaged, or no hunt's.
+    /// A file that was to be read is missing, damaged, or not written by a hunt.
     #[error("{}: {why}", file.display())]
     Unusable { file: PathBuf, why: Damage },
     #[error("there is nothing to merge")]
     NothingToMerge,
     #[error("{} and {} are not parts of one hunt: their {what}", a.display(), b.display())]
-    NotOneHunt { a: PathBuf, b: PathBuf, what: Box<Unlike> },
+    NotOneHunt { a: PathBuf, b: PathBuf, what: Box<IdentityDifference> },
     #[error(
-        "{} holds another hunt: its {what}; leave out what hunt.json knows, or name another --out",
+        "{} holds another hunt: its {what}; omit the options that hunt.json has, or name another --out",
         path.display()
     )]
-    AnotherHunt { path: PathBuf, what: Box<Unlike> },
+    AnotherHunt { path: PathBuf, what: Box<IdentityDifference> },
     #[error("shard {shard} is in {} and in {}", a.display(), b.display())]
     ShardTwice { shard: Shard, a: PathBuf, b: PathBuf },
-    #[error("shards {0} and {1} cut the cases in different ways")]
+    #[error("shards {0} and {1} divide the cases in different ways")]
     ShardsUnlike(Shard, Shard),
-    #[error(
-        "`{0}` is not a shard; write K/N with K from 1 to N, such as 1/4, and N at most {MOST_SHARDS}"
-    )]
-    NotAShard(String),
     #[error("{}: `{id}` is not the name of a finding", folder.display())]
     NotAFinding { folder: PathBuf, id: String },
-    #[error("line {line}: `{text}` is no signature; those of a hunt are in findings.jsonl")]
+    #[error("line {line}: `{text}` is not a signature; findings.jsonl has those of a hunt")]
     NotASignature { line: usize, text: String },
     #[error(
-        "{}: neither the folder of a finding (there is no finding.json) nor the output of a hunt \
-         (no hunt.json)", .0.display()
+        "{}: neither the folder of a finding (it has no finding.json) nor the output of a hunt (no \
+         hunt.json)", .0.display()
     )]
     NoFindings(PathBuf),
-    /// In the words of [`isolde_core::oracle::find`].
+    /// The message of [`isolde_oracles::find`].
     #[error("{0}")]
     NoSuchOracle(String),
 
@@ -107,7 +103,7 @@ pub enum HuntError {
     NotAFolderName(String),
     #[error("the folder findings/{0} is missing")]
     FolderMissing(String),
-    /// A file in the folder of a finding, by its name.
+    /// A file is missing in the folder of a finding.
     #[error("{0} is missing")]
     RunMissing(&'static str),
     #[error("{name}: {error}")]
@@ -116,49 +112,49 @@ pub enum HuntError {
     RunDamaged { name: &'static str, why: Damage },
 }
 
-/// What is wrong with a file.
+/// The reason that a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Damage {
     #[error("its case cannot be read: {0}")]
     Case(String),
     #[error(transparent)]
     Unreadable(#[from] io::Error),
-    #[error("there is no such file")]
+    #[error("the file does not exist")]
     Missing,
     #[error(transparent)]
     NotJson(#[from] serde_json::Error),
     #[error("line {line}: {error}")]
     Line { line: usize, error: serde_json::Error },
-    /// The same of a line that nothing else stands in for.
-    #[error("line {line}: {error}, and no folder in findings/ has it")]
+    /// A damaged line whose finding has no folder either.
+    #[error("line {line}: {error}, and findings/ has no folder for it")]
     LostLine { line: usize, error: serde_json::Error },
-    #[error("{name}: {number} is more than any hunt has counted")]
+    #[error("{name}: {number} is more than any hunt counts")]
     TooLarge { name: String, number: serde_json::Number },
-    #[error("shards: there is none")]
+    #[error("shards: the list is empty")]
     NoShards,
-    #[error("shards: there is no shard {0}")]
+    #[error("shards: {0} is not a shard")]
     NoSuchShard(Shard),
-    #[error("{seconds} seconds, and a share of {share} that is valid?")]
+    #[error("{seconds} seconds and a valid share of {share} are impossible")]
     NoSuchShare { seconds: f64, share: f64 },
-    #[error("progress: its ranges of blocks are not in order")]
+    #[error("progress: the ranges of blocks are not in order")]
     BlocksNotInOrder,
-    #[error("event {event} is of step {step}, and there are {steps}")]
+    #[error("event {event} refers to step {step} of {steps}")]
     NoSuchStep { event: usize, step: usize, steps: usize },
-    #[error("event {event} ends transaction {transaction}, which is not there")]
+    #[error("event {event} ends transaction {transaction}, which does not exist")]
     NoSuchTransaction { event: usize, transaction: usize },
-    #[error("transaction {0} begins at a step that is not there")]
+    #[error("transaction {0} begins at a step that does not exist")]
     BeginsNowhere(usize),
 }
 
-/// What tells two hunts apart.
+/// A setting in which two hunts differ.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unlike {
+pub struct IdentityDifference {
     pub name: String,
     pub there: Option<String>,
     pub here: Option<String>,
 }
 
-impl fmt::Display for Unlike {
+impl fmt::Display for IdentityDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = |v: &Option<String>| v.clone().unwrap_or_else(|| "not set".into());
         write!(f, "{} differs: {} there, {} here", self.name, value(&self.there), value(&self.here))
@@ -169,4 +165,9 @@ impl From<EngineError> for HuntError {
     fn from(error: EngineError) -> HuntError {
         HuntError::Run(RunError::Engine(error))
     }
+}
+
+/// Adds the path to an error of the file system.
+pub(crate) fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, HuntError> {
+    result.map_err(|error| HuntError::Io { path: path.into(), error })
 }

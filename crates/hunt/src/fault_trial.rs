@@ -1,16 +1,17 @@
 //! Tries the oracles on a planted fault: which of them sees it, and how soon.
 
-use crate::cause::Label;
-use crate::check::check;
 use crate::error::HuntError;
-use crate::executor::{Executor, Fixture};
-use crate::hunter::Hunter;
-use crate::known::KnownBugs;
-use crate::tally::Tally;
-use isolde_core::generate::Generator;
-use isolde_core::oracle::Oracle;
+use crate::execution::check::check;
+use crate::execution::executor::Executor;
+use crate::output::tally::Tally;
+use crate::run::Fixture;
+use crate::worker::hunter::Hunter;
+use crate::worker::known::KnownBugs;
 use isolde_engines::engine::Engine;
 use isolde_engines::runner::{RunError, Runner};
+use isolde_generator::Generator;
+use isolde_model::Verdict;
+use isolde_oracles::Oracle;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -18,9 +19,9 @@ use std::time::Instant;
 /// When an oracle first reported something that the engine's documentation
 /// does not explain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Sighting {
+pub struct Detection {
     pub oracle: &'static str,
-    pub label: Label,
+    pub label: Verdict,
     /// How many cases it took, and how long.
     pub cases: u64,
     pub seconds: f64,
@@ -43,7 +44,7 @@ pub fn run(
     trial: &FaultTrial<'_>,
     faulty: Box<dyn Engine>,
     sound: Box<dyn Engine>,
-) -> Result<Vec<Sighting>, HuntError> {
+) -> Result<Vec<Detection>, HuntError> {
     let executor = |engine| {
         let mut runner = Runner::new(engine);
         runner.interrupted = trial.interrupted;
@@ -58,11 +59,11 @@ pub fn run(
         known: &known,
         stop: &|| (trial.interrupted)(),
         trials: 0,
-        seen: BTreeMap::new(),
+        similar: BTreeMap::new(),
     };
     let began = Instant::now();
     let mut tally = Tally::default();
-    let mut sightings: Vec<Sighting> = Vec::new();
+    let mut sightings: Vec<Detection> = Vec::new();
     for number in 0..trial.cases {
         if sightings.first().is_some_and(|s| number >= s.cases + trial.more) {
             break;
@@ -78,7 +79,7 @@ pub fn run(
         };
         for evidence in &examined.evidence {
             let finding = &evidence.finding;
-            if finding.cause.label == Label::Documented {
+            if finding.cause.label == Verdict::Documented {
                 continue;
             }
             let without = check(&mut sound, &Fixture::of(&plan), &evidence.original, trial.oracles);
@@ -88,7 +89,7 @@ pub fn run(
             for oracle in trial.oracles {
                 let reported = finding.oracles.iter().any(|o| o == oracle.name());
                 if reported && sightings.iter().all(|s| s.oracle != oracle.name()) {
-                    sightings.push(Sighting {
+                    sightings.push(Detection {
                         oracle: oracle.name(),
                         label: finding.cause.label,
                         cases: number + 1,

@@ -4,23 +4,23 @@
 //! on the seed alone, and what is found in it on nothing outside of it, so the
 //! number of workers and shards changes the speed and not the result.
 
-use crate::cause::Label;
 use crate::error::HuntError;
-use crate::executor::{Executor, Notices};
+use crate::execution::executor::{Executor, Notices};
 use crate::finding::Finding;
-use crate::folder::Folder;
-use crate::hunter::Hunter;
 use crate::isolation::Shape;
-use crate::known::KnownBugs;
-use crate::resume::Earlier;
-use crate::summary::{Asked, Identity, Progress, Shard, Summary};
-use crate::tally::Tally;
-use crate::triage;
-use isolde_core::case;
-use isolde_core::generate::{CASES_PER_BLOCK, Generator};
-use isolde_core::oracle::Oracle;
+use crate::output::folder::Folder;
+use crate::output::resume::PreviousRun;
+use crate::output::summary::{Identity, Progress, RunSettings, Summary};
+use crate::output::tally::Tally;
+use crate::shard::Shard;
+use crate::worker::hunter::Hunter;
+use crate::worker::known::KnownBugs;
 use isolde_engines::engine::{Engine, EngineResult};
 use isolde_engines::runner::{RunError, Runner};
+use isolde_generator::{CASES_PER_BLOCK, Generator};
+use isolde_model::Verdict;
+use isolde_model::case;
+use isolde_oracles::{Oracle, OracleOptions};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -44,15 +44,14 @@ pub struct Hunt<'a> {
     pub time: Option<Duration>,
     pub workers: usize,
     /// What is written down of that, for a resumed hunt.
-    pub asked: Asked,
+    pub run_settings: RunSettings,
     /// Documented violations are findings, too.
     pub all: bool,
     /// Findings are made smaller.
     pub reduces: bool,
     /// Each number is a round of sessions at full speed instead of a scheduled case.
     pub rounds: Option<Shape>,
-    /// How the topological oracle works.
-    pub topological: isolde_core::oracle::topological::Options,
+    pub oracle_options: OracleOptions,
     /// An engine for a worker; the first is already open.
     pub open: &'a (dyn Fn() -> EngineResult<Box<dyn Engine>> + Sync),
     pub interrupted: fn() -> bool,
@@ -60,7 +59,7 @@ pub struct Hunt<'a> {
 
 /// What people watch while it runs.
 #[derive(Default)]
-pub struct Watch {
+pub struct HuntMonitor {
     pub cases: AtomicU64,
     pub statements: AtomicU64,
     pub waited: AtomicU64,
@@ -69,13 +68,13 @@ pub struct Watch {
     pub bug: AtomicU64,
     pub documented: AtomicU64,
     pub undecided: AtomicU64,
-    /// Findings that nobody has been told of.
+    /// Findings that have not been announced yet.
     pub news: Mutex<Vec<Finding>>,
     /// What the workers have to say of their servers.
     pub notices: Notices,
 }
 
-impl Watch {
+impl HuntMonitor {
     fn count(&self, before: &Tally, after: &Tally) {
         let add = |to: &AtomicU64, a: u64, b: u64| to.fetch_add(b - a, Ordering::Relaxed);
         add(&self.cases, before.cases, after.cases);
@@ -90,7 +89,7 @@ impl Watch {
 }
 
 /// What the workers share.
-struct Shared {
+struct SharedState {
     next: u64,
     progress: Progress,
     /// Of the blocks that are done.
@@ -103,11 +102,11 @@ struct Shared {
     failure: Option<HuntError>,
 }
 
-struct Ctx<'a> {
+struct HuntContext<'a> {
     hunt: &'a Hunt<'a>,
     folder: &'a Folder,
-    watch: &'a Watch,
-    shared: Mutex<Shared>,
+    watch: &'a HuntMonitor,
+    shared: Mutex<SharedState>,
     began: Instant,
     /// Seconds of earlier parts of a resumed hunt.
     earlier: f64,
@@ -115,7 +114,7 @@ struct Ctx<'a> {
 }
 
 /// What a hunt did, and what ended it before its time.
-pub struct Ended {
+pub struct HuntResult {
     pub summary: Summary,
     pub failure: Option<HuntError>,
 }
@@ -125,15 +124,15 @@ pub fn run(
     hunt: &Hunt<'_>,
     first: Box<dyn Engine>,
     folder: &Folder,
-    earlier: Option<Earlier>,
-    watch: &Watch,
-) -> Ended {
+    earlier: Option<PreviousRun>,
+    watch: &HuntMonitor,
+) -> HuntResult {
     let seconds = earlier.as_ref().map_or(0.0, |e| e.summary.seconds);
     if earlier.is_some() {
-        hunt.known.remember(triage::read_known(folder.path()));
+        hunt.known.remember(folder.read_known());
     }
     let shared = match earlier {
-        Some(earlier) => Shared {
+        Some(earlier) => SharedState {
             next: 0,
             tally: earlier.counted(),
             unfinished: earlier.counted_aside(),
@@ -141,7 +140,7 @@ pub fn run(
             aside: earlier.aside,
             failure: None,
         },
-        None => Shared {
+        None => SharedState {
             next: 0,
             progress: Progress::default(),
             tally: Tally::default(),
@@ -152,7 +151,7 @@ pub fn run(
     };
     watch.count(&Tally::default(), &shared.tally);
     let shared = Mutex::new(shared);
-    let ctx = Ctx {
+    let ctx = HuntContext {
         hunt,
         folder,
         watch,
@@ -175,7 +174,8 @@ pub fn run(
         }
         ctx.work(0, first);
     });
-    if let Err(error) = ctx.keep_aside().and_then(|()| folder.write_known(&hunt.known.seen())) {
+    if let Err(error) = ctx.keep_aside().and_then(|()| folder.write_known(&hunt.known.reproduced()))
+    {
         ctx.fail(error);
     }
     let saved = ctx.save(&ctx.lock());
@@ -187,11 +187,11 @@ pub fn run(
     if failure.is_none() {
         folder.forget_current();
     }
-    Ended { summary: ctx.summary(&shared), failure }
+    HuntResult { summary: ctx.summary(&shared), failure }
 }
 
-impl Ctx<'_> {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Shared> {
+impl HuntContext<'_> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, SharedState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -226,8 +226,8 @@ impl Ctx<'_> {
         runner.deadline = self.hunt.time.map(|time| self.began + time);
         let stop = || self.must_end();
         let mut executor = Executor::new(runner);
-        executor.topological = self.hunt.topological;
-        executor.heeds_errors = self.hunt.oracles.iter().any(|o| o.name() == "crash");
+        executor.oracle_options = self.hunt.oracle_options.clone();
+        executor.reports_session_errors = self.hunt.oracles.contains(&Oracle::Crash);
         executor.notices = Notices::clone(&self.watch.notices);
         let mut hunter = Hunter {
             executor,
@@ -236,7 +236,7 @@ impl Ctx<'_> {
             known: self.hunt.known,
             stop: &stop,
             trials: if self.hunt.reduces { TRIALS } else { 0 },
-            seen: BTreeMap::new(),
+            similar: BTreeMap::new(),
         };
         while let Some(block) = self.take_block() {
             if let Err(error) = self.hunt_block(worker, &mut hunter, block) {
@@ -266,7 +266,7 @@ impl Ctx<'_> {
         let first = block * CASES_PER_BLOCK;
         let last = self.hunt.cases.unwrap_or(u64::MAX).min(first + CASES_PER_BLOCK);
         let mut tally = Tally::default();
-        hunter.seen.clear();
+        hunter.similar.clear();
         for number in first..last {
             if self.stopped() {
                 return self.break_off(block, tally);
@@ -285,7 +285,7 @@ impl Ctx<'_> {
                 return Err(error);
             }
             // What is in the folder is counted there, too, should this be the
-            // last that is heard of the hunt.
+            // last message of the hunt.
             if tally.violations != before.violations {
                 let mut shared = self.lock();
                 shared.unfinished.insert(block, tally.clone());
@@ -342,7 +342,7 @@ impl Ctx<'_> {
             || self.hunt.cases == Some(number + 1)
             || self.stopped();
         if last && examined.ended.is_none() && !self.hurried() {
-            examined.evidence.extend(hunter.look_after(&plan, tally));
+            examined.evidence.extend(hunter.check_server(&plan, tally));
         }
         let mut earlier = self.lock().aside.remove(&number).unwrap_or_default();
         let mut news = Vec::new();
@@ -367,10 +367,10 @@ impl Ctx<'_> {
     }
 
     fn is_finding(&self, finding: &Finding) -> bool {
-        finding.cause.label != Label::Documented || self.hunt.all
+        finding.cause.label != Verdict::Documented || self.hunt.all
     }
 
-    fn summary(&self, shared: &Shared) -> Summary {
+    fn summary(&self, shared: &SharedState) -> Summary {
         let seconds = self.earlier + self.began.elapsed().as_secs_f64();
         let mut progress = shared.progress.clone();
         let mut tally = shared.tally.clone();
@@ -378,10 +378,10 @@ impl Ctx<'_> {
         progress.done = (tally != shared.tally).then(|| shared.tally.clone());
         let identity = self.hunt.identity.clone();
         let summary = Summary::new(identity, vec![self.hunt.shard], &tally, seconds, progress);
-        Summary { asked: self.hunt.asked, ..summary }
+        Summary { run_settings: self.hunt.run_settings, ..summary }
     }
 
-    fn save(&self, shared: &Shared) -> Result<(), HuntError> {
+    fn save(&self, shared: &SharedState) -> Result<(), HuntError> {
         self.folder.write_summary(&self.summary(shared))
     }
 }

@@ -1,20 +1,18 @@
-//! Instrumentation changes nothing: generated cases with it and without, on real engines,
-//! come to the same outcomes, the same waits and the same ends.
+//! Instrumentation changes nothing: generated cases with and without it, on real engines, have
+//! the same results, the same lock waits and the same ends of transactions.
 
-#[path = "../../engines/tests/support/mod.rs"]
-mod support;
-
-use isolde_core::generate::{Generator, Options, Plan};
-use isolde_core::history::{History, What};
-use isolde_core::instrument::{Instrument, Means, Probe, ToldCase};
-use isolde_core::semantics::Reading;
-use isolde_core::sql::dialect::Family;
-use isolde_core::sql::{Feature, Stmt, Table};
-use isolde_core::value::{Row, same_multiset};
-use isolde_core::{Case, Level, Value};
+use isolde_generator::{Generator, Options, Plan};
 use isolde_hunt::executor::{Executor, Fixture};
+use isolde_model::history::{EventKind, History};
+use isolde_model::parsed_case::ParsedCase;
+use isolde_model::value::{Row, same_multiset};
+use isolde_model::{Case, Level, Value};
+use isolde_oracles::instrument::{EngineCapabilities, Instrument, InstrumentedCase, Probe};
+use isolde_sql::dialect::Family;
+use isolde_sql::{Feature, Stmt, Table, Write};
+use isolde_testing::servers;
 
-/// What came of a step: its answer, or how often it waited.
+/// The outcome of a step: its result or a lock wait.
 #[derive(Debug)]
 enum Outcome {
     Rows(Vec<Row>),
@@ -46,30 +44,34 @@ fn plain(history: &History, steps: usize) -> Vec<Vec<Outcome>> {
     all
 }
 
-fn outcome(what: &What, rows_mean: impl Fn(&[Row]) -> Outcome) -> Option<Outcome> {
+fn outcome(what: &EventKind, rows_mean: impl Fn(&[Row]) -> Outcome) -> Option<Outcome> {
     match what {
-        What::Rows { rows, .. } => Some(rows_mean(rows)),
-        What::Affected { count } => Some(Outcome::Count(*count)),
-        What::Error(error) => Some(Outcome::Failed(error.code.clone())),
-        What::Waiting { .. } => Some(Outcome::Waited),
-        What::NotSent { .. } => Some(Outcome::NotSent),
+        EventKind::Rows { rows, .. } => Some(rows_mean(rows)),
+        EventKind::Affected { count } => Some(Outcome::Count(*count)),
+        EventKind::Error(error) => Some(Outcome::Failed(error.code.clone())),
+        EventKind::Waiting { .. } => Some(Outcome::Waited),
+        EventKind::NotSent { .. } => Some(Outcome::NotSent),
         _ => None,
     }
 }
 
-/// The same of a run with it: what was added is taken away again.
-fn instrumented(told: &ToldCase, history: &History, case: &Case) -> Vec<Vec<Outcome>> {
+/// The outcomes of each step of an instrumented run, without the instrumentation.
+fn instrumented(
+    instrumented_case: &InstrumentedCase,
+    history: &History,
+    case: &Case,
+) -> Vec<Vec<Outcome>> {
     let mut all: Vec<Vec<Outcome>> = (0..case.steps.len()).map(|_| Vec::new()).collect();
     for event in &history.events {
         let Some(step) = event.step else { continue };
-        let (Some(original), probe) = told.step(step) else { continue };
-        let looks_first =
-            step + 1 < told.case.steps.len() && told.step(step + 1).0 == Some(original);
+        let (Some(original), probe) = instrumented_case.step(step) else { continue };
+        let looks_first = step + 1 < instrumented_case.case.steps.len()
+            && instrumented_case.step(step + 1).0 == Some(original);
         let rows_mean = |rows: &[Row]| match probe {
             Probe::Read { own_columns, .. } => {
                 let set_operation = matches!(case.steps[original].statement(),
                     Some(Stmt::Select(select)) if select.set_operation.is_some());
-                // Below the rows of a set operation stands what its sides read.
+                // The rows of a set operation are followed by the rows that its sides read.
                 let own = |row: &&Row| {
                     !set_operation || row[*own_columns..].iter().all(|cell| *cell == Value::Null)
                 };
@@ -79,7 +81,7 @@ fn instrumented(told: &ToldCase, history: &History, case: &Case) -> Vec<Vec<Outc
             _ => Outcome::Rows(rows.to_vec()),
         };
         let found = outcome(&event.what, rows_mean);
-        // A look before the statement waits and fails for it.
+        // A probe before the statement waits and fails in its place.
         let found =
             found.filter(|o| !looks_first || matches!(o, Outcome::Waited | Outcome::Failed(_)));
         let repeated = matches!(
@@ -91,24 +93,26 @@ fn instrumented(told: &ToldCase, history: &History, case: &Case) -> Vec<Vec<Outc
     all
 }
 
-/// Whether a case has what is documented to behave otherwise.
-fn is_fit(plan: &Plan, means: &Means) -> bool {
-    // An index that has all columns of a query has not all that the query then asks for:
-    // InnoDB comes to the rows by another way, and locks what it meets there.
+/// Whether a case has no statement that is documented to behave otherwise.
+fn is_fit(plan: &Plan, capabilities: &EngineCapabilities) -> bool {
+    // An index that covers a query does not cover the instrumented query: InnoDB then reads the
+    // rows by another index and locks the rows of that one.
     let one_way = |t: &Table| t.indexes.is_empty() && t.unique.is_empty();
-    if means.family == Family::Mysql && !plan.schema.tables.iter().all(one_way) {
+    if capabilities.family == Family::Mysql && !plan.schema.tables.iter().all(one_way) {
         return false;
     }
     plan.statements().all(|statement| match statement {
-        // Counted twice by MySQL's family: once for the row that goes.
-        Stmt::Insert(insert) => !matches!(insert.conflict, isolde_core::sql::Conflict::Replace),
-        // What is looked for before a DELETE that waits may be seen a moment earlier.
-        Stmt::Delete(_) => means.returns_deleted,
+        // MySQL's family counts a replaced row twice.
+        Stmt::Write(Write::Insert(insert)) => {
+            !matches!(insert.conflict, isolde_sql::Conflict::Replace)
+        }
+        // The probe before a blocked DELETE may read a slightly earlier state.
+        Stmt::Write(Write::Delete(_)) => capabilities.returns_deleted,
         _ => true,
     })
 }
 
-/// Runs of a case whose outcomes differ, each with instrumentation and without.
+/// How often a case whose outcomes differ is run, with and without instrumentation.
 const RUNS: usize = 6;
 
 fn first_difference(a: &[Vec<Outcome>], b: &[Vec<Outcome>]) -> Option<usize> {
@@ -117,16 +121,16 @@ fn first_difference(a: &[Vec<Outcome>], b: &[Vec<Outcome>]) -> Option<usize> {
         .position(|(a, b)| a.len() != b.len() || !a.iter().zip(b).all(|(a, b)| a.same(b)))
 }
 
-/// At most `tolerated` of a hundred cases may differ.
+/// Compares cases until `wanted` were compared; at most `tolerated` percent may differ.
 fn compare(target: &str, levels: &[Level], wanted: usize, tolerated: usize) {
-    let Some(runner) = support::open(target) else { return };
+    let Some(runner) = servers::open(target) else { return };
     let mut executor = Executor::new(runner);
     let info = executor.runner.engine.info().clone();
     let mut dialect = info.dialect();
-    // Nobody follows what their actions do.
+    // Instrumentation does not follow the actions of foreign keys.
     dialect.features = dialect.features.without(Feature::ForeignKeyAction);
     let (engine, version) = info.understood_as();
-    let means = Means::of(engine, version);
+    let capabilities = EngineCapabilities::of(engine, version);
     let mut options = Options::new(levels.to_vec(), levels[0]);
     options.own_levels = false;
     let generator = Generator::new(dialect, 77, options);
@@ -136,27 +140,29 @@ fn compare(target: &str, levels: &[Level], wanted: usize, tolerated: usize) {
             break;
         }
         let plan = generator.plan(number * 3);
-        if !is_fit(&plan, &means) {
+        if !is_fit(&plan, &capabilities) {
             continue;
         }
-        let (case, reading) = (plan.to_case(), Reading::of_plan(&plan));
-        let mut instrument = Instrument::new(plan.schema.clone(), plan.dialect, means);
-        let told_plan = instrument.plan(&plan);
-        let told = instrument.case(&case, &reading.operations);
+        let (case, reading) = (plan.to_case(), ParsedCase::from(&plan));
+        let mut instrument = Instrument::new(plan.schema.clone(), plan.dialect, capabilities);
+        let instrumented_plan = plan.on_fixture(instrument.fixture(&plan.fixture()));
+        let instrumented_case = instrument.case(&case, &reading.operations);
         let own = Fixture {
-            create: told_plan.create_sql(),
-            reset: told_plan.reset_sql(),
+            create: instrumented_plan.create_sql(),
+            reset: instrumented_plan.reset_sql(),
             ..Fixture::of(&plan)
         };
-        // Two sessions that one COMMIT lets go on race: what comes of that differs from run to
-        // run, with instrumentation and without.
+        // Two sessions that one COMMIT unblocks race: the outcome varies from run to run, with
+        // and without instrumentation.
         let (mut without, mut with) = (Vec::new(), Vec::new());
         let mut same = false;
         for _ in 0..RUNS {
             let before = executor.run(&Fixture::of(&plan), &case).expect("tables");
             without.push(plain(&before, case.steps.len()));
-            let after = executor.run(&own, &told.case).expect("the same tables with more columns");
-            with.push(instrumented(&told, &after, &case));
+            let after = executor
+                .run(&own, &instrumented_case.case)
+                .expect("the same tables with more columns");
+            with.push(instrumented(&instrumented_case, &after, &case));
             same = without.iter().any(|a| with.iter().any(|b| first_difference(a, b).is_none()));
             if same {
                 break;
@@ -168,28 +174,32 @@ fn compare(target: &str, levels: &[Level], wanted: usize, tolerated: usize) {
             let (a, b) = (&without[0][step], &with[0][step]);
             let sql = &case.steps[step].sql;
             let text = format!("case {number} at {level}, {sql}:\n  {a:?}\n  {b:?}\n");
-            differ.push(text + &isolde_core::case::format(&case));
+            differ.push(text + &isolde_model::case::format(&case));
         }
     }
-    let (count, told) = (differ.len(), differ.join("\n"));
+    let (count, instrumented_case) = (differ.len(), differ.join("\n"));
     println!("{target}: {count} of {compared} differ");
-    assert!(count * 100 <= compared * tolerated, "{target}: {count} of {compared} differ: {told}");
+    assert!(
+        count * 100 <= compared * tolerated,
+        "{target}: {count} of {compared} differ: {instrumented_case}"
+    );
 }
 
 #[test]
-fn on_sqlite_nothing_changes() {
+fn instrumentation_changes_nothing_on_sqlite() {
     compare("sqlite", &[Level::Serializable], 400, 0);
 }
 
 #[test]
-fn on_postgres_nothing_changes() {
+fn instrumentation_changes_nothing_on_postgres() {
     let levels = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
     compare("postgres", &levels, 300, 0);
 }
 
 #[test]
-fn on_mariadb_nothing_changes_but_a_choice_of_the_optimizer() {
+fn instrumentation_changes_only_optimizer_choices_on_mariadb() {
     let levels = [Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
-    // Wider rows may make the optimizer scan where it looked up, and InnoDB locks what it scans.
+    // Wider rows may make the optimizer scan instead of an index lookup, and InnoDB locks the
+    // scanned rows.
     compare("mariadb", &levels, 300, 1);
 }

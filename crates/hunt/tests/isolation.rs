@@ -1,15 +1,13 @@
-//! Rounds at full speed on real engines: what a level promises is kept, and a planted fault
-//! that breaks it is found, with the cycle in words.
+//! Full-speed rounds on real engines: each level keeps its promise, and a planted fault that
+//! breaks it is found, with the cycle in words.
 
-#[path = "../../engines/tests/support/mod.rs"]
-mod support;
-
-use isolde_core::Level;
-use isolde_core::generate::{Generator, Options};
-use isolde_core::oracle::forbidden;
 use isolde_engines::fault::{self, Planted, plant};
 use isolde_engines::runner::Runner;
-use isolde_hunt::isolation::{Played, Shape, play};
+use isolde_generator::{Generator, Options};
+use isolde_hunt::isolation::{RoundRecord, Shape, run_round};
+use isolde_model::Level;
+use isolde_oracles::forbidden;
+use isolde_testing::servers;
 use std::time::Duration;
 
 fn shape(transactions: u64) -> Shape {
@@ -17,25 +15,25 @@ fn shape(transactions: u64) -> Shape {
     Shape { sessions: 6, keys: 6, transactions, time, all_predicates: true }
 }
 
-fn round(runner: &mut Runner, level: Level, number: u64) -> Played {
+fn round(runner: &mut Runner, level: Level, number: u64) -> RoundRecord {
     let dialect = runner.engine.info().dialect();
     let generator = Generator::new(dialect, 5, Options::new(vec![level], level));
-    let played = play(runner, &generator, number, &shape(250)).expect("a round");
+    let played = run_round(runner, &generator, number, &shape(250)).expect("a round");
     played.unwrap_or_else(|death| panic!("{death}"))
 }
 
-/// What the level rules out and the round shows, in words.
-fn broken(runner: &Runner, played: &Played) -> Vec<String> {
+/// The anomalies of a round that its level forbids, in words.
+fn broken(runner: &Runner, played: &RoundRecord) -> Vec<String> {
     let promise = runner.engine.profile().promise(played.level).expect("a level of the engine");
     let found = forbidden(&played.report, promise.allows.as_deref());
-    let told = |a: &&isolde_checker::Anomaly| {
+    let in_words = |a: &&isolde_checker::Anomaly| {
         format!("{}: {}", a.name(), a.sentences(&played.account.history).join("; "))
     };
-    found.iter().map(told).collect()
+    found.iter().map(in_words).collect()
 }
 
 fn keeps_its_promises(target: &str) {
-    let Some(mut runner) = support::open(target) else { return };
+    let Some(mut runner) = servers::open(target) else { return };
     for level in runner.engine.profile().level_names() {
         let (mut committed, mut predicates) = (0, 0);
         for number in [0, 31, 62] {
@@ -67,24 +65,31 @@ fn mariadb_keeps_its_promises() {
 }
 
 #[test]
-fn engines_that_were_fetched_keep_their_promises() {
+fn fetched_engines_keep_their_promises() {
     for target in ["postgres@18", "mysql@9.7", "mariadb@11.8"] {
         keeps_its_promises(target);
     }
 }
 
-/// At READ COMMITTED much is allowed, and it happens: or nobody would have looked.
+/// Anomalies that READ COMMITTED allows do occur, so the checker really looks for them.
 #[test]
-fn what_a_weak_level_allows_is_seen() {
-    let Some(mut runner) = support::open("postgres") else { return };
-    let played = round(&mut runner, Level::ReadCommitted, 0);
-    let classes: Vec<_> = played.report.anomalies.iter().map(|a| a.class).collect();
-    assert!(classes.contains(&isolde_checker::Class::ReadSkew), "{classes:?}");
+fn read_skew_at_read_committed_is_detected() {
+    let Some(mut runner) = servers::open("postgres") else { return };
+    // Which anomalies a round has depends on the load: some round has read skew.
+    let mut classes = Vec::new();
+    for number in 0..20 {
+        let played = round(&mut runner, Level::ReadCommitted, number);
+        classes.extend(played.report.anomalies.iter().map(|a| a.class));
+        if classes.contains(&isolde_checker::Class::ReadSkew) {
+            return;
+        }
+    }
+    panic!("no read skew in 20 rounds: {classes:?}");
 }
 
 fn faults_are_found(target: &str) {
     for name in ["dirty-read", "stale-read", "nonrepeatable-read", "weaker-level", "early-unlock"] {
-        let Some(runner) = support::open(target) else { return };
+        let Some(runner) = servers::open(target) else { return };
         let fault = fault::find(name).expect("a fault of the table");
         let planted = Planted { fault, rate: 0.5, seed: 1 };
         let mut runner = Runner::new(plant(runner.engine, planted));
@@ -97,11 +102,11 @@ fn faults_are_found(target: &str) {
 }
 
 #[test]
-fn faults_of_reads_and_locks_are_found_on_postgres() {
+fn read_and_lock_faults_are_found_on_postgres() {
     faults_are_found("postgres");
 }
 
 #[test]
-fn faults_of_reads_and_locks_are_found_on_mariadb() {
+fn read_and_lock_faults_are_found_on_mariadb() {
     faults_are_found("mariadb");
 }

@@ -1,17 +1,18 @@
-//! A hunt that is broken off anywhere and resumed leaves the folder of one
-//! that was not disturbed, and what is in the folder is counted at any time.
+//! A hunt that is interrupted anywhere and resumed leaves the same folder as an
+//! undisturbed one, and its counts match its findings at any time.
 
-use isolde_core::generate::{Dialect, Generator, Options};
-use isolde_core::oracle::USUAL;
 use isolde_engines::engine::Engine;
 use isolde_engines::fault::{self, Planted};
 use isolde_engines::sqlite::{Mode, Sqlite};
+use isolde_generator::{Generator, Options};
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
-use isolde_hunt::hunt::{self, Ended, Hunt, Watch};
+use isolde_hunt::hunt::{self, Hunt, HuntMonitor, HuntResult};
 use isolde_hunt::known::KnownBugs;
-use isolde_hunt::resume::Earlier;
-use isolde_hunt::summary::{Asked, Identity, Shard, Summary};
+use isolde_hunt::resume::PreviousRun;
+use isolde_hunt::summary::{Identity, RunSettings, Shard, Summary};
+use isolde_oracles::DEFAULT_ORACLES;
+use isolde_sql::Dialect;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,12 +21,12 @@ use std::time::Duration;
 
 const SEED: u64 = 7;
 const CASES: u64 = 36;
-/// Where it is broken off: enough of them that some fall into a reduction.
+/// How many points of interruption are tested: enough to hit reductions.
 const POINTS: u64 = 19;
 
 thread_local! {
-    /// How often the hunt may still ask whether it was interrupted. With one
-    /// worker it asks on the thread of its caller.
+    /// How often the hunt may still poll for an interrupt. With one worker it
+    /// polls on the thread of its caller.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
@@ -42,7 +43,7 @@ fn engine() -> Box<dyn Engine> {
     fault::plant(Box::new(plain), Planted { fault, rate: 1.0, seed: SEED })
 }
 
-/// Hunts until the end, for `asks` questions at most.
+/// Hunts to the end, or until it has polled for an interrupt `asks` times.
 fn hunt(out: &Path, resume: bool, asks: u64, time: Option<Duration>) -> Summary {
     let first = engine();
     let info = first.info().clone();
@@ -57,12 +58,12 @@ fn hunt(out: &Path, resume: bool, asks: u64, time: Option<Duration>) -> Summary 
         server_version: info.version,
         settings: info.settings,
         levels: levels.iter().map(|l| l.name().to_string()).collect(),
-        oracles: USUAL.iter().map(|o| o.name().to_string()).collect(),
+        oracles: DEFAULT_ORACLES.iter().map(|o| o.name().to_string()).collect(),
         options: BTreeMap::new(),
     };
     let (folder, earlier) = if resume {
         let folder = Folder::reopen(out).unwrap();
-        let earlier = Earlier::read(&folder, &identity, Shard::WHOLE).unwrap();
+        let earlier = PreviousRun::read(&folder, &identity, Shard::WHOLE).unwrap();
         (folder, Some(earlier))
     } else {
         (Folder::create(out).unwrap(), None)
@@ -70,27 +71,28 @@ fn hunt(out: &Path, resume: bool, asks: u64, time: Option<Duration>) -> Summary 
     let hunt = Hunt {
         identity,
         generator: &generator,
-        oracles: USUAL,
+        oracles: DEFAULT_ORACLES,
         known: &KnownBugs::default(),
         shard: Shard::WHOLE,
         cases: Some(CASES),
         time,
         workers: 1,
-        asked: Asked::default(),
+        run_settings: RunSettings::default(),
         all: false,
         reduces: true,
         rounds: None,
-        topological: Default::default(),
+        oracle_options: Default::default(),
         open: &|| Ok(engine()),
         interrupted,
     };
     LEFT.set(asks);
-    let Ended { summary, failure } = hunt::run(&hunt, first, &folder, earlier, &Watch::default());
+    let HuntResult { summary, failure } =
+        hunt::run(&hunt, first, &folder, earlier, &HuntMonitor::default());
     assert!(failure.is_none(), "{failure:?}");
     summary
 }
 
-/// All that is in a folder, without when it was.
+/// The contents of a folder without times.
 fn contents(out: &Path) -> (Summary, BTreeMap<String, Vec<u8>>) {
     let folder = Folder::open(out);
     let mut summary = folder.read_summary().unwrap();
@@ -114,7 +116,8 @@ fn listed(out: &Path) -> Vec<Finding> {
     Folder::open(out).read_findings().unwrap()
 }
 
-/// What is listed is what is counted, in the folder and to the caller.
+/// Asserts that the counts match the listed findings, in the folder and in the
+/// returned summary.
 fn consistent(out: &Path, summary: &Summary) {
     let (found, in_folder) = (listed(out), Folder::open(out).read_summary().unwrap());
     assert_eq!(in_folder.violations, summary.violations);
@@ -135,7 +138,7 @@ fn same(undisturbed: &(Summary, BTreeMap<String, Vec<u8>>), out: &Path, when: &s
 }
 
 #[test]
-fn broken_off_anywhere_and_resumed_it_is_as_if_nothing_had_happened() {
+fn a_hunt_interrupted_anywhere_and_resumed_equals_an_undisturbed_one() {
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
     let summary = hunt(&whole, false, u64::MAX, None);
@@ -144,7 +147,7 @@ fn broken_off_anywhere_and_resumed_it_is_as_if_nothing_had_happened() {
     let found = listed(&whole);
     assert!(found.len() > 4, "{} findings", found.len());
     let reduced = found.iter().filter(|f| f.reduced_by.is_some()).count();
-    // One of each signature in a block.
+    // One finding per signature in a block.
     assert!(reduced > 2, "{reduced} reduced");
     consistent(&whole, &summary);
     let mut cut = 0;
@@ -155,7 +158,7 @@ fn broken_off_anywhere_and_resumed_it_is_as_if_nothing_had_happened() {
         consistent(&out, &broken);
         assert!(broken.cases < CASES, "point {point} is before the end");
         cut += listed(&out).iter().filter(|f| f.reduced_by.as_ref().is_some_and(|r| r.cut)).count();
-        // Broken off again, before it comes to anything, and at once.
+        // Interrupted again at once, before any progress.
         let again = hunt(&out, true, 2, None);
         consistent(&out, &again);
         assert_eq!(again.violations, broken.violations, "nothing that was found is lost");
@@ -167,7 +170,7 @@ fn broken_off_anywhere_and_resumed_it_is_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn when_the_time_is_over_what_was_found_is_reduced_and_counted() {
+fn findings_are_reduced_and_counted_when_the_time_is_over() {
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
     hunt(&whole, false, u64::MAX, None);
@@ -176,7 +179,7 @@ fn when_the_time_is_over_what_was_found_is_reduced_and_counted() {
         let out = dir.path().join(format!("after-{millis}"));
         let summary = hunt(&out, false, u64::MAX, Some(Duration::from_millis(millis)));
         consistent(&out, &summary);
-        // What the undisturbed hunt made of the same cases.
+        // The findings of the undisturbed hunt for the same cases.
         for finding in listed(&out) {
             let text = serde_json::to_string(&finding).unwrap() + "\n";
             let all = String::from_utf8_lossy(&undisturbed.1["findings.jsonl"]).into_owned();
@@ -188,12 +191,12 @@ fn when_the_time_is_over_what_was_found_is_reduced_and_counted() {
 }
 
 #[test]
-fn what_does_not_happen_again_is_still_found() {
+fn a_finding_that_does_not_recur_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let whole = hunt(&out, false, u64::MAX, None);
-    // As if the hunt had been killed in its last block, after a finding that
-    // comes by chance.
+    // The folder of a hunt that was killed in its last block, after a finding
+    // that does not recur.
     let folder = Folder::reopen(&out).unwrap();
     let mut by_chance = listed(&out)[0].clone();
     let number = (30..CASES).find(|n| listed(&out).iter().all(|f| f.case_number != *n)).unwrap();

@@ -1,28 +1,30 @@
-//! Whole hunts on a scripted engine: the server dies, stands still or answers
-//! nonsense at any call, somebody presses Ctrl-C at any call, the time is over.
-//! What is found is the same, beside the crash; nothing is lost or doubled.
+//! Whole hunts on a scripted engine: at any call the server crashes, hangs or
+//! returns nonsense, or the user presses Ctrl-C, or the time is over. Apart from
+//! the crash the findings stay the same; none is lost or doubled.
 
-use isolde_core::generate::{Dialect, Generator, Options};
-use isolde_core::inquiry::Inquiry;
-use isolde_core::oracle::USUAL;
-use isolde_core::profile::Waiting;
 use isolde_engines::engine::{Engine, EngineError, Outcome};
 use isolde_engines::fault::{self, Planted};
 use isolde_engines::runner::{RunError, Runner};
-use isolde_engines::scripted::{Act, Call, Counter, Script, Scripted};
+use isolde_generator::{Generator, Options};
 use isolde_hunt::HuntError;
 use isolde_hunt::executor::{Executor, Fixture};
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
-use isolde_hunt::hunt::{self, Ended, Hunt, Watch};
-use isolde_hunt::resume::Earlier;
-use isolde_hunt::summary::{Asked, Identity, Shard};
+use isolde_hunt::hunt::{self, Hunt, HuntMonitor, HuntResult};
+use isolde_hunt::resume::PreviousRun;
+use isolde_hunt::summary::{Identity, RunSettings, Shard};
+use isolde_model::inquiry::Inquiry;
+use isolde_model::profile::Waiting;
+use isolde_oracles::DEFAULT_ORACLES;
+use isolde_sql::Dialect;
+use isolde_testing::scripted::{Act, Call, Counter, Script, Scripted};
 use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
 
 thread_local! {
-    /// Ctrl-C, pressed by a script. A hunt of one worker stays on its thread.
+    /// Whether the script has pressed Ctrl-C. A hunt with one worker stays on the
+    /// thread of its caller.
     static INTERRUPTED: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -30,7 +32,8 @@ const SEED: u64 = 7;
 
 struct Setting {
     waiting: Waiting,
-    /// Of which share of the statements a fault strikes; none: a sound engine.
+    /// The share of statements that the planted fault strikes; `None` for a sound
+    /// engine.
     fault: Option<f64>,
     cases: u64,
     time: Option<Duration>,
@@ -47,8 +50,8 @@ fn engine(setting: &Setting, script: Script) -> (Box<dyn Engine>, Counter) {
     (engine, counter)
 }
 
-/// Runs a hunt into a folder, or goes on with the one that is there.
-fn hunt(setting: &Setting, out: &Path, script: Script) -> (Ended, Counter) {
+/// Runs a hunt into a folder, or resumes the hunt in it.
+fn hunt(setting: &Setting, out: &Path, script: Script) -> (HuntResult, Counter) {
     let (first, counter) = engine(setting, script);
     let info = first.info().clone();
     let profile = first.profile().clone();
@@ -63,13 +66,13 @@ fn hunt(setting: &Setting, out: &Path, script: Script) -> (Ended, Counter) {
         server_version: info.version.clone(),
         settings: Default::default(),
         levels: levels.iter().map(|l| l.name().to_string()).collect(),
-        oracles: USUAL.iter().map(|o| o.name().to_string()).collect(),
+        oracles: DEFAULT_ORACLES.iter().map(|o| o.name().to_string()).collect(),
         options: Default::default(),
     };
     let (folder, earlier) = match out.join("hunt.json").exists() {
         true => {
             let folder = Folder::reopen(out).unwrap();
-            let earlier = Earlier::read(&folder, &identity, Shard::WHOLE).unwrap();
+            let earlier = PreviousRun::read(&folder, &identity, Shard::WHOLE).unwrap();
             (folder, Some(earlier))
         }
         false => (Folder::create(out).unwrap(), None),
@@ -77,21 +80,21 @@ fn hunt(setting: &Setting, out: &Path, script: Script) -> (Ended, Counter) {
     let hunt = Hunt {
         identity,
         generator: &generator,
-        oracles: USUAL,
+        oracles: DEFAULT_ORACLES,
         known: &isolde_hunt::known::KnownBugs::default(),
         shard: Shard::WHOLE,
         cases: Some(setting.cases),
         time: setting.time,
         workers: 1,
-        asked: Asked::default(),
+        run_settings: RunSettings::default(),
         all: false,
         reduces: true,
         rounds: None,
-        topological: Default::default(),
+        oracle_options: Default::default(),
         open: &|| Err(EngineError::Refused("there is one worker".into())),
         interrupted: || INTERRUPTED.get(),
     };
-    let ended = hunt::run(&hunt, first, &folder, earlier, &Watch::default());
+    let ended = hunt::run(&hunt, first, &folder, earlier, &HuntMonitor::default());
     (ended, counter)
 }
 
@@ -99,7 +102,7 @@ fn sound(waiting: Waiting, cases: u64) -> Setting {
     Setting { waiting, fault: None, cases, time: None }
 }
 
-/// One that has something to confirm, to explain and to reduce.
+/// A setting with findings to confirm, to explain and to reduce.
 fn faulty(waiting: Waiting, cases: u64) -> Setting {
     Setting { waiting, fault: Some(0.3), cases, time: None }
 }
@@ -119,7 +122,7 @@ fn findings(out: &Path) -> (Vec<Finding>, Vec<Finding>) {
 
 type Found = Vec<(String, String, String)>;
 
-/// What was found, without when.
+/// The findings without their times.
 fn essence(found: &[Finding]) -> Found {
     let mut all: Found =
         found.iter().map(|f| (f.id.clone(), f.signature.clone(), f.case.clone())).collect();
@@ -127,14 +130,14 @@ fn essence(found: &[Finding]) -> Found {
     all
 }
 
-/// Calls at which to interfere: all of a few, and of many every second, third
-/// or so, since each costs a hunt.
+/// The calls at which a test interferes: all of few, a sample of many, since each
+/// one takes a whole hunt.
 fn sampled(calls: u64) -> impl Iterator<Item = u64> {
     const MANY: u64 = 90;
     (1..=calls).step_by(usize::try_from(calls / MANY + 1).expect("few calls"))
 }
 
-/// A hunt with nobody in its way: its calls and what it finds.
+/// An undisturbed hunt: its number of calls and its findings.
 fn undisturbed(setting: &Setting) -> (u64, Found) {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
@@ -151,14 +154,14 @@ fn falls_once(setting: &Setting, number: u64, act: Act, undisturbed: &Found) {
     let (ended, counter) = hunt(setting, &out, at(number, act.clone()));
     let what = format!("{act:?} at call {number}, {:?}", setting.waiting);
     if counter.calls() < number {
-        // How often a server is asked who waits is a matter of time.
+        // How often the lock view of a server is queried depends on timing.
         return;
     }
     assert!(ended.failure.is_none(), "{what}: {:?}", ended.failure);
     assert_eq!(ended.summary.cases + ended.summary.not_run, setting.cases, "{what}");
     let (crashes, others) = findings(&out);
     assert_eq!(crashes.len(), 1, "{what}: {crashes:#?}");
-    // What falls after the last case is not needed any more.
+    // A server that crashes after the last case is not needed any more.
     let needed = !crashes[0].id.ends_with("-after");
     assert_eq!(counter.revived(), u32::from(needed), "{what}");
     assert_eq!(essence(&others), *undisturbed, "{what}");
@@ -166,11 +169,11 @@ fn falls_once(setting: &Setting, number: u64, act: Act, undisturbed: &Found) {
     let folder = out.join("findings").join(&crashes[0].id);
     assert!(folder.join("server.log").exists(), "{what}");
     let case = std::fs::read_to_string(folder.join("case.case")).unwrap();
-    isolde_core::case::parse(&case).unwrap_or_else(|e| panic!("{what}: {e}"));
+    isolde_model::case::parse(&case).unwrap_or_else(|e| panic!("{what}: {e}"));
 }
 
 #[test]
-fn a_death_at_any_call_is_one_finding_and_the_hunt_goes_on() {
+fn a_crash_at_any_call_is_one_finding_and_the_hunt_goes_on() {
     for waiting in [Waiting::Retry, Waiting::Probe] {
         let setting = sound(waiting, 1);
         let (calls, found) = undisturbed(&setting);
@@ -182,7 +185,7 @@ fn a_death_at_any_call_is_one_finding_and_the_hunt_goes_on() {
 }
 
 #[test]
-fn a_death_while_a_violation_is_looked_into_costs_neither() {
+fn a_crash_while_a_violation_is_examined_loses_neither() {
     for waiting in [Waiting::Retry, Waiting::Probe] {
         let setting = faulty(waiting, 4);
         let (calls, found) = undisturbed(&setting);
@@ -194,7 +197,7 @@ fn a_death_while_a_violation_is_looked_into_costs_neither() {
 }
 
 #[test]
-fn a_server_that_stands_still_is_one_finding_too() {
+fn a_hang_at_any_call_is_one_finding() {
     let setting = sound(Waiting::Probe, 2);
     let (calls, found) = undisturbed(&setting);
     for part in 1..=12 {
@@ -203,7 +206,7 @@ fn a_server_that_stands_still_is_one_finding_too() {
 }
 
 #[test]
-fn nonsense_at_any_call_ends_in_a_summary() {
+fn a_nonsensical_response_at_any_call_ends_in_a_summary() {
     let odd = Outcome::Rows { columns: vec!["x".into()], rows: vec![Vec::new()] };
     let setting = sound(Waiting::Probe, 1);
     let (calls, _) = undisturbed(&setting);
@@ -215,7 +218,7 @@ fn nonsense_at_any_call_ends_in_a_summary() {
         let (ended, _) = hunt(&setting, &out, at(number, Act::Answer(answer)));
         match ended.failure {
             None => assert_eq!(ended.summary.cases + ended.summary.not_run, 1, "call {number}"),
-            // A COMMIT that was answered and not done leaves locks behind.
+            // A COMMIT that was confirmed and not executed leaves locks.
             Some(HuntError::Run(RunError::Engine(EngineError::Refused(_)))) => {}
             Some(other) => panic!("call {number}: {other}"),
         }
@@ -224,7 +227,7 @@ fn nonsense_at_any_call_ends_in_a_summary() {
 }
 
 #[test]
-fn a_server_that_never_comes_back_ends_the_hunt_with_all_it_has() {
+fn a_server_that_cannot_be_revived_ends_the_hunt_with_a_summary() {
     let (calls, _) = undisturbed(&sound(Waiting::Probe, 3));
     for part in 1..=4 {
         let dir = tempfile::tempdir().unwrap();
@@ -237,18 +240,18 @@ fn a_server_that_never_comes_back_ends_the_hunt_with_all_it_has() {
             continue;
         }
         let failure = ended.failure.expect("it did not come back");
-        assert!(matches!(failure, HuntError::Run(RunError::NotBack(_))), "{failure}");
+        assert!(matches!(failure, HuntError::Run(RunError::NotRestored(_))), "{failure}");
         assert_eq!(counter.revived(), 0);
         assert_eq!(findings(&out).0.len(), 1, "call {number}");
         assert_eq!(ended.summary.violations.bug, 1);
         assert_eq!(Folder::open(&out).read_summary().unwrap().violations.bug, 1);
         let suspect = std::fs::read_to_string(out.join("current/worker-0.case")).unwrap();
-        isolde_core::case::parse(&suspect).unwrap();
+        isolde_model::case::parse(&suspect).unwrap();
     }
 }
 
 #[test]
-fn ctrl_c_at_any_call_and_a_resumption_find_what_an_undisturbed_hunt_finds() {
+fn a_hunt_interrupted_at_any_call_and_resumed_finds_the_same() {
     let setting = faulty(Waiting::Retry, 6);
     let (calls, found) = undisturbed(&setting);
     for part in 1..=6 {
@@ -274,7 +277,7 @@ fn ctrl_c_at_any_call_and_a_resumption_find_what_an_undisturbed_hunt_finds() {
 }
 
 #[test]
-fn a_hunt_whose_time_is_over_again_and_again_finds_the_same_in_the_end() {
+fn a_hunt_resumed_after_each_time_limit_finds_the_same() {
     let mut setting = faulty(Waiting::Retry, 6);
     let (_, found) = undisturbed(&setting);
     let dir = tempfile::tempdir().unwrap();
@@ -292,14 +295,14 @@ fn a_hunt_whose_time_is_over_again_and_again_finds_the_same_in_the_end() {
     assert_eq!(essence(&findings(&out).1), found);
 }
 
-/// Nobody committed, so the serial run has no statement: the case that can be read and
-/// repeated is the one in question.
+/// No transaction committed, so the serial run has no statements. The failure belongs to the
+/// case itself, which can be replayed.
 #[test]
-fn a_death_in_a_run_without_statements_is_told_of_the_case_in_question() {
-    let text = "case: nobody-commits\ntitle: nobody commits\n\nsetup:\n  create table t (a int);\n\n\
+fn a_crash_in_an_empty_serial_run_is_attributed_to_the_case() {
+    let text = "case: no-commit\ntitle: no transaction commits\n\nsetup:\n  create table t (a int);\n\n\
                 s1> begin;\ns1> insert into t values (1);\ns1> rollback;\n\n\
                 final:\n  select a from t;\n";
-    let case = isolde_core::case::parse(text).unwrap();
+    let case = isolde_model::case::parse(text).unwrap();
     let mut serial = case.clone();
     serial.steps.clear();
     let mut calls = 1;
@@ -309,16 +312,16 @@ fn a_death_in_a_run_without_statements_is_told_of_the_case_in_question() {
         let level = engine.profile().default_level;
         let fixture = Fixture::of_case(&case, &info, level);
         let mut executor = Executor::new(Runner::new(engine));
-        let inquiry = Inquiry::new(|desk| {
+        let inquiry = Inquiry::new(|channel| {
             let serial = serial.clone();
-            async move { desk.run(serial).await }
+            async move { channel.run(serial).await }
         });
         let ran = executor.inquire((&fixture, &case), inquiry, &mut Vec::new());
         if counter.calls() < calls {
             assert!(ran.is_ok() && calls > 1);
             break;
         }
-        let Err(HuntError::Broke(broke)) = ran else { panic!("call {calls}: {ran:?}") };
+        let Err(HuntError::ServerFailure(broke)) = ran else { panic!("call {calls}: {ran:?}") };
         assert_eq!(broke.case, case, "call {calls}");
         assert!(broke.checked.concurrent.death.is_some(), "call {calls}");
         calls += 1;

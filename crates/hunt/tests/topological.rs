@@ -1,34 +1,32 @@
 //! Statement-dependency graphs and equivalent executions on real engines: the seven kinds of
-//! dependencies, each where it must be and where it must not; the paper's false alarm; and
-//! what a planted fault does.
+//! dependencies, each present where it must be and absent where it must not; the paper's false
+//! alarm; and planted faults.
 
-#[path = "../../engines/tests/support/mod.rs"]
-mod support;
-
-use isolde_core::Level;
-use isolde_core::oracle::Oracle;
-use isolde_core::oracle::topological::{Kind, Topology};
-use isolde_hunt::cause::{self, Label};
-use isolde_hunt::check::{Checked, check};
+use isolde_hunt::cause::{self, Verdict};
+use isolde_hunt::check::{CheckResult, check};
 use isolde_hunt::executor::{Executor, Fixture};
+use isolde_model::Level;
+use isolde_oracles::Oracle;
+use isolde_testing::servers;
+use serde_json::Value;
 
 const ENGINES: [&str; 3] = ["sqlite", "postgres", "mariadb"];
 
-fn judged(executor: &mut Executor, steps: &str, level: Level) -> Checked {
+fn judged(executor: &mut Executor, steps: &str, level: Level) -> CheckResult {
     let text = format!(
         "case: t\nsetup:\n  create table t (id int primary key, v int);\n  insert into t values (0, 0);\n  \
          create table u (x int primary key);\n  insert into u values (5);\n\n{steps}\n\nfinal:\n  \
          select id, v from t;\n"
     );
     let on = executor.runner.engine.info().clone();
-    let mut case = isolde_core::case::parse(&text).expect("a case").read_as(on.family());
+    let mut case = isolde_model::case::parse(&text).expect("a case").read_as(on.family());
     case.level = Some(level);
     let fixture = Fixture::of_case(&case, &on, level);
     check(executor, &fixture, &case, &[Oracle::Topological]).expect("a verdict")
 }
 
-fn topology(target: &str, steps: &str) -> Option<Topology> {
-    let mut executor = Executor::new(support::open(target)?);
+fn graph(target: &str, steps: &str) -> Option<Value> {
+    let mut executor = Executor::new(servers::open(target)?);
     let level = executor.runner.engine.profile().level_names();
     let level = if level.contains(&Level::RepeatableRead) {
         Level::RepeatableRead
@@ -38,34 +36,35 @@ fn topology(target: &str, steps: &str) -> Option<Topology> {
     let checked = judged(&mut executor, steps, level);
     assert_eq!(checked.violations, [], "{target}: {steps}");
     assert_eq!(checked.silent, None, "{target}: {steps}");
-    checked.topology.map(|topology| *topology)
+    checked.report(Oracle::Topological).map(|report| report.json())
 }
 
 /// The edges of a graph: `s1.1 s2.1 item-read`.
-fn edges(topology: &Topology) -> Vec<String> {
-    let label = |node: usize| topology.graph.nodes[node].label.as_str();
-    let text = |(from, to, kind): &(usize, usize, Kind)| {
-        format!("{} {} {}", label(*from), label(*to), kind.name())
+fn edges(graph: &Value) -> Vec<String> {
+    let all = graph["edges"].as_array().expect("edges");
+    let text = |edge: &Value| {
+        let [from, to, kind] = ["from", "to", "kind"].map(|key| edge[key].as_str().expect(key));
+        format!("{from} {to} {kind}")
     };
-    topology.graph.edges.keys().map(text).collect()
+    all.iter().map(text).collect()
 }
 
 fn has(target: &str, steps: &str, wanted: &str) {
-    let Some(topology) = topology(target, steps) else { return };
-    let edges = edges(&topology);
+    let Some(graph) = graph(target, steps) else { return };
+    let edges = edges(&graph);
     assert!(edges.iter().any(|edge| edge == wanted), "{target}: {edges:?}, not {wanted}");
 }
 
 fn has_none(target: &str, steps: &str) {
-    let Some(topology) = topology(target, steps) else { return };
-    assert_eq!(edges(&topology), Vec::<String>::new(), "{target}: {steps}");
+    let Some(graph) = graph(target, steps) else { return };
+    assert_eq!(edges(&graph), Vec::<String>::new(), "{target}: {steps}");
 }
 
-/// In one session after the other.
+/// A write that commits before or after the other statements.
 const WRITE: &str = "s1> update t set v = 1;";
 
 #[test]
-fn who_returns_what_another_wrote_item_read_depends_on_it() {
+fn reading_a_written_row_is_an_item_read_dependency() {
     for target in ENGINES {
         has(target, &format!("{WRITE}\ns2> select id, v from t;"), "s1.1 s2.1 item-read");
         has_none(target, "s1> update t set v = 1 where id = 7;\ns2> select id, v from t;");
@@ -73,7 +72,7 @@ fn who_returns_what_another_wrote_item_read_depends_on_it() {
 }
 
 #[test]
-fn who_writes_over_what_another_wrote_item_write_depends_on_it() {
+fn overwriting_a_written_row_is_an_item_write_dependency() {
     for target in ENGINES {
         has(target, &format!("{WRITE}\ns2> update t set v = 2;"), "s1.1 s2.1 item-write");
         has_none(target, "s1> insert into t values (3, 3);\ns2> update u set x = 6;");
@@ -81,8 +80,8 @@ fn who_writes_over_what_another_wrote_item_write_depends_on_it() {
 }
 
 #[test]
-fn who_writes_over_what_another_returned_item_anti_depends_on_it() {
-    // A reader of SQLite keeps writers away, so that it ends first.
+fn overwriting_a_read_row_is_an_item_anti_dependency() {
+    // A reader of SQLite blocks writers, so it must end first.
     for target in ENGINES {
         let steps = format!("s2> begin;\ns2> select id, v from t;\ns2> commit;\n{WRITE}");
         has(target, &steps, "s2.2 s1.1 item-anti");
@@ -90,7 +89,7 @@ fn who_writes_over_what_another_returned_item_anti_depends_on_it() {
     for target in ["postgres", "mariadb"] {
         let steps = format!("s2> begin;\ns2> select id, v from t;\n{WRITE}\ns2> commit;");
         has(target, &steps, "s2.2 s1.1 item-anti");
-        // It sees the snapshot of its first statement, before and after.
+        // The transaction reads the snapshot of its first statement throughout.
         let again = format!(
             "s2> begin;\ns2> select id, v from t;\n{WRITE}\ns2> select v from t;\ns2> commit;"
         );
@@ -100,7 +99,7 @@ fn who_writes_over_what_another_returned_item_anti_depends_on_it() {
 }
 
 #[test]
-fn who_misses_what_another_changed_predicate_read_depends_on_it() {
+fn not_matching_a_changed_row_is_a_predicate_read_dependency() {
     for target in ENGINES {
         let steps = format!("{WRITE}\ns2> select id from t where v = 0;");
         has(target, &steps, "s1.1 s2.1 predicate-read");
@@ -109,7 +108,7 @@ fn who_misses_what_another_changed_predicate_read_depends_on_it() {
 }
 
 #[test]
-fn who_does_not_change_what_another_changed_predicate_write_depends_on_it() {
+fn not_updating_a_changed_row_is_a_predicate_write_dependency() {
     for target in ENGINES {
         let steps = format!("{WRITE}\ns2> update t set v = 2 where v = 0;");
         has(target, &steps, "s1.1 s2.1 predicate-write");
@@ -120,7 +119,7 @@ fn who_does_not_change_what_another_changed_predicate_write_depends_on_it() {
 }
 
 #[test]
-fn who_makes_a_row_match_that_another_missed_predicate_anti_depends_on_it() {
+fn making_a_row_match_is_a_predicate_anti_dependency() {
     for target in ENGINES {
         let steps = format!("s2> select id from t where v = 1;\n{WRITE}");
         has(target, &steps, "s2.1 s1.1 predicate-anti");
@@ -131,7 +130,7 @@ fn who_makes_a_row_match_that_another_missed_predicate_anti_depends_on_it() {
 }
 
 #[test]
-fn who_writes_what_it_reads_elsewhere_value_write_depends_on_it() {
+fn writing_a_value_read_by_a_subquery_is_a_value_write_dependency() {
     for target in ENGINES {
         let steps = format!("{WRITE}\ns2> insert into t values (1, (select min(v) from t));");
         has(target, &steps, "s1.1 s2.1 value-write");
@@ -146,7 +145,7 @@ fn who_writes_what_it_reads_elsewhere_value_write_depends_on_it() {
 }
 
 #[test]
-fn who_takes_a_key_that_another_has_freed_comes_after_it() {
+fn reusing_a_freed_key_is_a_key_dependency() {
     for target in ENGINES {
         let steps = "s1> delete from t where id = 0;\ns2> insert into t values (0, 9);";
         has(target, steps, "s1.1 s2.1 key");
@@ -154,16 +153,16 @@ fn who_takes_a_key_that_another_has_freed_comes_after_it() {
     }
 }
 
-/// The paper's figure 1, which MySQL's developers closed as intended: the UPDATE reads what is
-/// current, the SELECT a snapshot.
+/// The paper's figure 1, which MySQL's developers closed as intended: the UPDATE reads the newest
+/// committed rows, the SELECT a snapshot.
 #[test]
-fn the_false_alarm_of_the_paper_is_none() {
+fn the_false_alarm_of_the_paper_is_not_a_violation() {
     for target in ["mariadb", "mysql@9.7"] {
         let steps = "s1> begin;\ns1> update u set x = 162;\ns2> begin;\ns2> select x from u;\n\
                      s1> commit;\ns2> select id from t where 8 + id <= (select min(x) from u);\n\
                      s2> update t set v = 63 where 8 + id <= (select min(x) from u);\ns2> commit;";
-        let Some(topology) = topology(target, steps) else { continue };
-        let edges = edges(&topology);
+        let Some(graph) = graph(target, steps) else { continue };
+        let edges = edges(&graph);
         let current = "s1.2 s2.4 predicate-write".to_string();
         assert!(edges.contains(&current), "{target}: the UPDATE came after: {edges:?}");
         assert!(edges.contains(&"s2.3 s1.2 predicate-anti".into()), "{target}: {edges:?}");
@@ -171,18 +170,18 @@ fn the_false_alarm_of_the_paper_is_none() {
 }
 
 #[test]
-fn what_is_not_read_committed_is_refused_with_a_reason() {
-    let Some(runner) = support::open("mariadb") else { return };
+fn read_uncommitted_is_unsupported_with_a_reason() {
+    let Some(runner) = servers::open("mariadb") else { return };
     let checked = judged(&mut Executor::new(runner), WRITE, Level::ReadUncommitted);
     assert!(checked.silent.is_some_and(|why| why.contains("READ UNCOMMITTED")));
 }
 
-/// A statement that an engine does in a transaction as it would not alone: here by a fault.
+/// A planted fault makes a statement behave otherwise in its transaction than alone.
 #[test]
-fn a_read_that_a_fault_changes_differs_from_the_same_alone() {
+fn a_dirty_read_differs_from_the_statement_run_alone() {
     use isolde_engines::fault::{self, Planted, plant};
     for target in ["postgres", "mariadb"] {
-        let Some(mut runner) = support::open(target) else { continue };
+        let Some(mut runner) = servers::open(target) else { continue };
         let fault = fault::find("dirty-read").expect("a fault of this name");
         let planted = Planted { fault, rate: 1.0, seed: 1 };
         runner.engine = plant(runner.engine, planted);
@@ -192,28 +191,28 @@ fn a_read_that_a_fault_changes_differs_from_the_same_alone() {
         let checked = judged(&mut executor, steps, Level::ReadCommitted);
         assert!(checked.violates(Oracle::Topological).is_some(), "{target}: {:?}", checked.silent);
         let on = executor.runner.engine.info().clone();
-        let case = isolde_core::case::parse("case: t\ns1> select 1;\n").unwrap();
+        let case = isolde_model::case::parse("case: t\ns1> select 1;\n").unwrap();
         let fixture = Fixture::of_case(&case, &on, Level::ReadCommitted);
         let cause = cause::find(&mut executor, (&fixture, &case), &checked).expect("a cause");
-        assert_eq!(cause.label, Label::Bug, "{target}: {:?}", cause.evidence);
+        assert_eq!(cause.label, Verdict::Bug, "{target}: {:?}", cause.evidence);
     }
 }
 
-/// What a planted fault makes of a case on one engine.
-fn planted(target: &str, fault: &str, steps: &str, level: Level) -> Option<Checked> {
+/// Runs a case on an engine with a planted fault.
+fn planted(target: &str, fault: &str, steps: &str, level: Level) -> Option<CheckResult> {
     use isolde_engines::fault::{self, Planted, plant};
-    let mut runner = support::open(target)?;
+    let mut runner = servers::open(target)?;
     let fault = fault::find(fault).expect("a fault of this name");
     runner.engine = plant(runner.engine, Planted { fault, rate: 1.0, seed: 1 });
     Some(judged(&mut Executor::new(runner), steps, level))
 }
 
 #[test]
-fn a_key_that_a_fault_accepts_twice_is_refused_alone() {
+fn an_accepted_duplicate_key_differs_from_the_statement_run_alone() {
     let steps = "s2> begin;\ns1> insert into t values (9, 1);\n\
                  s2> insert into t values (9, 2);\ns2> commit;";
     for target in ENGINES {
-        // What PostgreSQL's snapshots do not show it would not replace.
+        // PostgreSQL cannot replace a row that the snapshot does not show.
         let level = match target {
             "postgres" => Level::ReadCommitted,
             _ => Level::Serializable,
@@ -222,21 +221,21 @@ fn a_key_that_a_fault_accepts_twice_is_refused_alone() {
             continue;
         };
         let violation = checked.violates(Oracle::Topological);
-        assert!(violation.is_some(), "{target}: {:?} {:?}", checked.silent, checked.topology);
+        assert!(violation.is_some(), "{target}: {:?} {:?}", checked.silent, checked.reports);
     }
 }
 
-/// Whoever fails is run alone, too, behind all that it met and before what came later.
+/// A failed statement is run alone too: after all that it conflicted with, before later ones.
 #[test]
-fn a_statement_that_a_key_refuses_is_refused_alone() {
+fn a_duplicate_key_error_equals_the_statement_run_alone() {
     for target in ["sqlite", "mariadb"] {
         let steps = "s1> begin;\ns1> insert into t values (9, 1);\ns1> insert into t values (9, 2);\n\
                      s1> commit;\ns2> delete from t where id = 9;";
-        let Some(topology) = topology(target, steps) else { continue };
-        let edges = edges(&topology);
+        let Some(graph) = graph(target, steps) else { continue };
+        let edges = edges(&graph);
         assert!(edges.contains(&"s1.2 s1.3 predicate-write".into()), "{target}: {edges:?}");
         assert!(edges.contains(&"s1.3 s2.1 predicate-write".into()), "{target}: {edges:?}");
-        // What is taken back may be why it fails, so that nothing is said of it.
+        // The statement may fail because of writes that were rolled back: no edge.
         let taken_back = "s1> begin;\ns1> savepoint a;\ns1> insert into t values (9, 1);\n\
                           s1> insert into t values (9, 2);\ns1> rollback to a;\ns1> commit;";
         has_none(target, taken_back);
@@ -244,18 +243,18 @@ fn a_statement_that_a_key_refuses_is_refused_alone() {
 }
 
 #[test]
-fn an_error_that_only_the_transaction_shows_is_a_difference() {
-    use isolde_core::history::{DbError, ErrorClass, ErrorEffect};
-    use isolde_core::profile::Waiting;
+fn an_error_only_inside_the_transaction_is_a_violation() {
     use isolde_engines::engine::Outcome;
     use isolde_engines::runner::Runner;
-    use isolde_engines::scripted::{Act, Call, Scripted};
-    for told in ["insert", "select v"] {
-        // Every second that tells is alone, the others are in the transaction.
+    use isolde_model::history::{DbError, ErrorClass, ErrorEffect};
+    use isolde_model::profile::Waiting;
+    use isolde_testing::scripted::{Act, Call, Scripted};
+    for probed in ["insert", "select v"] {
+        // The probed statements alternate: in the transaction, then alone.
         let mut in_transaction = false;
         let script = move |_: u64, call: &Call| {
             let Call::Start(sql) = call else { return None };
-            if !(sql.starts_with(told) && sql.contains("isolde_row")) {
+            if !(sql.starts_with(probed) && sql.contains("isolde_row")) {
                 return None;
             }
             in_transaction = !in_transaction;
@@ -275,6 +274,6 @@ fn an_error_that_only_the_transaction_shows_is_a_difference() {
         let checked = judged(&mut executor, steps, Level::Serializable);
         let violation = checked.violates(Oracle::Topological);
         let kinds = violation.map(|v| v.differences.iter().map(|d| d.kind()).collect::<Vec<_>>());
-        assert_eq!(kinds.unwrap_or_default()[0], "success", "{told}: {:?}", checked.silent);
+        assert_eq!(kinds.unwrap_or_default()[0], "success", "{probed}: {:?}", checked.silent);
     }
 }

@@ -1,24 +1,25 @@
-//! Triage on a real engine: findings of two planted faults are two groups,
-//! and a case of the library lends its name to what fails in its way only.
+//! Triage on a real engine: findings of two planted faults form two groups, and a
+//! case of the library gives its name only to findings that fail like it.
 
-use isolde_core::case;
-use isolde_core::generate::{Dialect, Generator, Options};
-use isolde_core::oracle::USUAL;
-use isolde_core::triage::Features;
 use isolde_engines::engine::Engine;
 use isolde_engines::fault::{self, Planted};
 use isolde_engines::runner::Runner;
 use isolde_engines::sqlite::{Mode, Sqlite};
-use isolde_hunt::cause::Label;
+use isolde_generator::{Generator, Options};
+use isolde_hunt::cause::Verdict;
 use isolde_hunt::executor::Executor;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::hunter::Hunter;
 use isolde_hunt::known::KnownBugs;
-use isolde_hunt::report::grouped;
+use isolde_hunt::report::group_by_defect;
 use isolde_hunt::tally::Tally;
+use isolde_model::case;
+use isolde_oracles::DEFAULT_ORACLES;
+use isolde_sql::Dialect;
+use isolde_triage::Features;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a fault makes the rules say, of so many findings.
+/// The first findings of a hunt with a planted fault.
 fn findings(name: &str, wanted: usize, known: &KnownBugs) -> Vec<Finding> {
     let plain: Box<dyn Engine> =
         Box::new(Sqlite::private(Mode::RollbackJournal, "sqlite").unwrap());
@@ -31,18 +32,18 @@ fn findings(name: &str, wanted: usize, known: &KnownBugs) -> Vec<Finding> {
     let mut hunter = Hunter {
         executor: Executor::new(Runner::new(engine)),
         generator: &generator,
-        oracles: USUAL,
+        oracles: DEFAULT_ORACLES,
         known,
         stop: &|| false,
         trials: 40,
-        seen: BTreeMap::new(),
+        similar: BTreeMap::new(),
     };
     let mut found = Vec::new();
-    // One of each three: they share their transactions.
+    // One plan of three, because three share their transactions.
     for number in (0..3000).step_by(3) {
         let examined = hunter.examine(&generator.plan(number), &mut Tally::default()).unwrap();
         let bugs = examined.evidence.into_iter().map(|e| e.finding);
-        found.extend(bugs.filter(|f| f.cause.label == Label::Bug));
+        found.extend(bugs.filter(|f| f.cause.label == Verdict::Bug));
         if found.len() >= wanted {
             return found;
         }
@@ -56,7 +57,7 @@ const SWALLOWED: &str = "case: sqlite/swallowed\ntitle: An error is swallowed\ne
     shows when:\n  s1.2 affects 1\n";
 
 #[test]
-fn two_faults_are_two_groups_and_only_what_fails_alike_is_named() {
+fn findings_of_two_faults_form_two_groups_and_a_known_bug_names_its_own() {
     let known = || KnownBugs::of([case::parse(SWALLOWED).unwrap()]);
     let swallowed = findings("error-swallowed", 4, &known());
     let skipped = findings("row-skipped", 4, &known());
@@ -66,18 +67,18 @@ fn two_faults_are_two_groups_and_only_what_fails_alike_is_named() {
     let (one, other) = (defects(&swallowed), defects(&skipped));
     assert!(one.is_disjoint(&other), "{one:?} {other:?}");
     let all: Vec<Finding> = swallowed.iter().chain(&skipped).cloned().collect();
-    let groups = grouped(&all, &|_| false);
+    let groups = group_by_defect(&all, &|_| false);
     let large = groups.iter().filter(|g| g.findings.len() > 1).count();
     assert!(
         large >= 2 && groups.len() <= 5,
         "{:?}",
-        groups.iter().map(|g| g.reason).collect::<Vec<_>>()
+        groups.iter().map(|g| &g.reason).collect::<Vec<_>>()
     );
     let turned: Vec<Finding> = all.iter().rev().cloned().collect();
     let reasons = |groups: &[isolde_hunt::report::Group<'_>]| -> BTreeSet<(String, usize)> {
         groups.iter().map(|g| (g.reason.to_string(), g.findings.len())).collect()
     };
-    assert_eq!(reasons(&groups), reasons(&grouped(&turned, &|_| false)));
+    assert_eq!(reasons(&groups), reasons(&group_by_defect(&turned, &|_| false)));
     let named = swallowed.iter().filter(|f| f.known == ["sqlite/swallowed"]).count();
     assert!(named >= 2, "{named} of {}: {one:#?}", swallowed.len());
     assert!(skipped.iter().all(|f| f.known.is_empty()), "named by what it is not");

@@ -1,32 +1,29 @@
-//! Workloads on real engines: what is recorded is what the level promises.
+//! Workloads on real engines: recorded histories satisfy the level.
 
 use isolde_checker::{Level as Promise, Verdict, check};
-use isolde_core::Level;
-use isolde_engines::engine::Engine;
-use isolde_engines::fetch::install::Cache;
 use isolde_engines::free_run::{FreeRun, OnAbort, Stop};
 use isolde_engines::runner::Runner;
-use isolde_engines::target::{Options, Target};
-use isolde_hunt::workload::{Recorded, Recording, Shape, Workload};
+use isolde_hunt::workload::{Shape, Workload, WorkloadRecorder, WorkloadRecording};
+use isolde_model::Level;
+use isolde_testing::servers;
 
-fn open(target: &str) -> Box<dyn Engine> {
-    let target = Target::parse(target).expect("a target");
-    target.open(&Options { cache: Cache::open(), via: None }).expect("an engine")
-}
-
-fn record(runner: &mut Runner, workload: Workload, level: Level) -> Recorded {
+fn record(runner: &mut Runner, workload: Workload, level: Level) -> WorkloadRecording {
     let shape = Shape { workload, keys: 4, ..Shape::default() };
     let stop = Stop { transactions: Some(400), time: None };
     let free = FreeRun { sessions: 6, level: Some(level), on_abort: OnAbort::GiveUp, stop };
-    Recording { shape, free, seed: 11 }.run(runner).expect("a run")
+    WorkloadRecorder { shape, free, seed: 11 }.run(runner).expect("a run")
 }
 
 fn serializable_runs_are_serializable(target: &str) {
-    let mut runner = Runner::new(open(target));
+    let Some(mut runner) = servers::open(target) else { return };
     for workload in Workload::ALL {
-        let Recorded { history, trace, .. } = record(&mut runner, workload, Level::Serializable);
+        let WorkloadRecording { history, trace, .. } =
+            record(&mut runner, workload, Level::Serializable);
         assert_eq!(history.len(), trace.transactions.len());
-        assert!(trace.ends().committed > 50, "{target}, {workload}: hardly anything committed");
+        assert!(
+            trace.ends().committed > 50,
+            "{target}, {workload}: too few transactions committed"
+        );
         let report = check(&history);
         for promise in [Promise::Serializable, Promise::StrongSessionSerializable] {
             let verdict = report.verdict(promise);
@@ -37,30 +34,23 @@ fn serializable_runs_are_serializable(target: &str) {
 }
 
 #[test]
-fn sqlite_is_serializable() {
+fn workloads_on_sqlite_are_serializable() {
     serializable_runs_are_serializable("sqlite");
 }
 
 #[test]
-fn postgres_is_serializable() {
-    if std::env::var_os("ISOLDE_TEST_QUICK").is_none() {
-        serializable_runs_are_serializable("postgres");
-    }
+fn workloads_on_postgres_are_serializable() {
+    serializable_runs_are_serializable("postgres");
 }
 
 #[test]
-fn mariadb_is_serializable() {
-    if std::env::var_os("ISOLDE_TEST_QUICK").is_none() {
-        serializable_runs_are_serializable("mariadb");
-    }
+fn workloads_on_mariadb_are_serializable() {
+    serializable_runs_are_serializable("mariadb");
 }
 
 #[test]
-fn postgres_shows_what_read_committed_allows_and_nothing_more() {
-    if std::env::var_os("ISOLDE_TEST_QUICK").is_some() {
-        return;
-    }
-    let mut runner = Runner::new(open("postgres"));
+fn read_committed_workloads_on_postgres_show_allowed_anomalies_only() {
+    let Some(mut runner) = servers::open("postgres") else { return };
     let recorded = record(&mut runner, Workload::ListAppend, Level::ReadCommitted);
     let report = check(&recorded.history);
     assert_eq!(report.verdict(Promise::ReadCommitted), Verdict::Holds, "{:?}", report.anomalies);

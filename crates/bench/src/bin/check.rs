@@ -1,9 +1,9 @@
-//! How fast `isolde check` is, beside `adya check` on the same files in the same run:
-//! valid serializable histories of 50 sessions, 8 operations a transaction, 10,000
+//! How fast `isolde check` is, compared with `adya check` on the same files in the same run:
+//! valid serializable histories of 50 sessions, 8 operations per transaction, 10,000
 //! items, in Elle's formats. Then how long each level takes alone, for these and for histories
 //! with anomalies. Time and peak memory are those of the whole process.
 
-use isolde_histories::simulate::{Isolation, Plan, Planted, simulate};
+use isolde_bench::simulate::{Isolation, Plan, Planted, simulate};
 use isolde_histories::{write_elle_edn, write_elle_json};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -30,10 +30,12 @@ fn main() -> io::Result<()> {
     if sizes.is_empty() {
         sizes = SIZES.to_vec();
     }
-    let isolde = std::env::var_os("ISOLDE").map_or_else(beside, PathBuf::from);
+    let isolde = std::env::var_os("ISOLDE").map_or_else(default_executable, PathBuf::from);
     let adya = std::env::var_os("ADYA").map(PathBuf::from);
     let folder = tempfile::tempdir()?;
-    println!("valid serializable histories, 50 sessions, 8 operations a transaction, 10,000 items");
+    println!(
+        "valid serializable histories, 50 sessions, 8 operations per transaction, 10,000 items"
+    );
     println!(
         "{:22} {:>6} {:>9} {:>9} {:>8} {:>9} {:>8} {:>8} {:>8} {:>7} {:>7}",
         "",
@@ -70,7 +72,7 @@ fn main() -> io::Result<()> {
 }
 
 /// Valid serializable histories of all sizes; of the largest also a valid one of snapshots,
-/// which is not serializable, and one in which somebody saw half of a transaction.
+/// which is not serializable, and one in which a read saw half of a transaction.
 fn levels_alone(isolde: &Path, folder: &Path, sizes: &[usize], lists: bool) -> io::Result<()> {
     let mut before = None;
     for size in sizes {
@@ -129,7 +131,7 @@ fn growth(before: Option<(usize, f64)>, size: usize, seconds: f64) -> String {
 }
 
 /// The binary that was built with this one.
-fn beside() -> PathBuf {
+fn default_executable() -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
     own.with_file_name("isolde")
 }
@@ -173,7 +175,7 @@ fn measure(
             run(Command::new(adya).args(["check", "-m", model, "-c", "serializable"]).arg(file))?;
         let (times, memory) = (other.seconds / ran.seconds, other.megabytes / ran.megabytes);
         print!(" {:8.2} {:8.0} {times:6.1}x {memory:6.1}x", other.seconds, other.megabytes);
-        // 0 is "valid" for both; what adya cannot tell is 2.
+        // 0 is "valid" for both; adya exits with 2 when it cannot decide.
         print!("{}", if other.code == Some(0) { "" } else { "  (adya: not valid or unknown)" });
     }
     println!("{}", if ran.code == Some(0) { "" } else { "  (isolde: not valid or unknown)" });
@@ -181,8 +183,8 @@ fn measure(
 }
 
 /// From `… read as elle-json in 0.12 s, checked in …`.
-fn reading_time(said: &str) -> Option<f64> {
-    let (_, after) = said.split_once(": read as ")?;
+fn reading_time(output: &str) -> Option<f64> {
+    let (_, after) = output.split_once(": read as ")?;
     let (_, after) = after.split_once(" in ")?;
     after.split_once(" s,")?.0.parse().ok()
 }
@@ -197,7 +199,7 @@ fn run(command: &mut Command) -> io::Result<Ran> {
     let pid = libc::pid_t::try_from(child.id()).expect("a process id");
     let mut status = 0;
     // SAFETY: both places are ours and large enough, and the process is our child, which
-    // nobody else waits for: `child` is dropped without a wait.
+    // no other code waits for: `child` is dropped without a wait.
     let usage = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();
         if libc::wait4(pid, &raw mut status, 0, &raw mut usage) != pid {

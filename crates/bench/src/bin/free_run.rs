@@ -1,5 +1,5 @@
-//! What a free run costs: transactions a second through it, beside the same
-//! transactions sent by bare clients, a thread each, in the same run.
+//! The cost of a free run: its transactions per second, compared with the same
+//! transactions sent by bare clients, one thread per client, in the same run.
 
 use isolde_bench::open;
 use isolde_engines::engine::{Engine, Session};
@@ -57,7 +57,7 @@ fn compare(engine: Box<dyn Engine>, sessions: usize, time: Duration) -> (f64, f6
     };
     let (mut ours, mut bare) = (Rate::default(), Rate::default());
     for _ in 0..ROUNDS {
-        let trace = free.run(&mut runner, &mut |who| Some(Statements::clone(&all[who])));
+        let trace = free.run(&mut runner, &mut |session| Some(Statements::clone(&all[session])));
         let trace = trace.expect("a run");
         let last = trace.operations.iter().map(|o| o.end).max().unwrap_or(0);
         ours.add(trace.ends().committed, Duration::from_nanos(last));

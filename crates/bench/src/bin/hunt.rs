@@ -1,21 +1,21 @@
-//! How fast a hunt is: cases with all checks on, beside a bare client that
+//! How fast a hunt is: cases with all checks on, compared with a bare client that
 //! sends the same statements (tables, resets and final reads included) in the
 //! order in which they finished, without waiting, watching or judging.
 
 use isolde_bench::open;
 use isolde_bench::timed::Timed;
-use isolde_core::generate::{Generator, Options};
-use isolde_core::history::{TxEnd, What};
-use isolde_core::instrument::{Instrument, Means, Present};
-use isolde_core::oracle::{Oracle, USUAL};
-use isolde_core::profile::Waiting;
-use isolde_core::semantics::Reading;
-use isolde_core::sql;
-use isolde_core::{Case, History, Level, case};
 use isolde_engines::engine::{Engine, Session, TxStatus};
 use isolde_engines::runner::Runner;
+use isolde_generator::{Generator, Options};
 use isolde_hunt::check::check;
 use isolde_hunt::executor::{Executor, Fixture};
+use isolde_model::history::{EventKind, TxEnd};
+use isolde_model::parsed_case::ParsedCase;
+use isolde_model::profile::Waiting;
+use isolde_model::{Case, History, Level, case};
+use isolde_oracles::instrument::{EngineCapabilities, Instrument, Present};
+use isolde_oracles::{DEFAULT_ORACLES, Oracle};
+use isolde_sql as sql;
 use std::time::{Duration, Instant};
 
 const SEED: u64 = 1;
@@ -115,8 +115,8 @@ fn main() {
     }
 }
 
-/// What the rules and the other oracles cost a case, beside the two serial replays of
-/// write-serial states: each set alone, less the run that all of them need.
+/// The cost per case of the rules and the other oracles, compared with the two serial replays
+/// of write-serial states: each set alone, less the run that all of them need.
 fn parts(executor: &mut Executor, generator: &Generator, cases: u64) -> String {
     let [bare, rules, replays] = timed(
         executor,
@@ -124,7 +124,7 @@ fn parts(executor: &mut Executor, generator: &Generator, cases: u64) -> String {
         cases,
         [&[], &[Oracle::Semantics], &[Oracle::TxWss, Oracle::StmtWss]],
     );
-    // They lay tables of their own, which costs whoever comes next.
+    // They create tables of their own, which adds cost to the next run.
     let others = [&[][..], &[Oracle::Topological], &[Oracle::Merged]];
     let [base, topological, merged] = timed(executor, generator, cases, others);
     let each = |time: Duration, base: Duration| {
@@ -164,29 +164,34 @@ fn timed(
     times
 }
 
-/// What it costs that statements tell which versions they met: the same cases as they are, on
-/// tables that tell, and with a look before each statement at what it will meet.
+/// The cost of instrumentation: the same cases uninstrumented, on instrumented tables, and with
+/// version-set reads before each statement.
 fn instrumentation(executor: &mut Executor, generator: &Generator, cases: u64) -> String {
     let info = executor.runner.engine.info().clone();
     let (engine, version) = info.understood_as();
-    let means = Means::of(engine, version);
+    let capabilities = EngineCapabilities::of(engine, version);
     let mut times = [Duration::ZERO; 3];
     let mut steps = [0; 3];
     for number in 0..cases {
         let plan = generator.plan(number);
         let (plain, case) = (Fixture::of(&plan), plan.to_case());
-        let operations = Reading::of_plan(&plan).operations;
-        let mut instrument = Instrument::new(plan.schema.clone(), plan.dialect, means);
-        let told_plan = instrument.plan(&plan);
-        let telling = Fixture {
-            create: told_plan.create_sql(),
-            reset: told_plan.reset_sql(),
+        let operations = ParsedCase::from(&plan).operations;
+        let mut instrument = Instrument::new(plan.schema.clone(), plan.dialect, capabilities);
+        let instrumented_plan = plan.on_fixture(instrument.fixture(&plan.fixture()));
+        let instrumented_fixture = Fixture {
+            create: instrumented_plan.create_sql(),
+            reset: instrumented_plan.reset_sql(),
             ..Fixture::of(&plan)
         };
-        let told = instrument.case(&case, &operations).case;
-        let looking = instrument.case_with_views(&case, &operations, Present::Nothing).case;
-        for (n, (fixture, case)) in
-            [(&plain, &case), (&telling, &told), (&telling, &looking)].into_iter().enumerate()
+        let instrumented = instrument.case(&case, &operations).case;
+        let probed = instrument.case_with_views(&case, &operations, Present::Nothing).case;
+        for (n, (fixture, case)) in [
+            (&plain, &case),
+            (&instrumented_fixture, &instrumented),
+            (&instrumented_fixture, &probed),
+        ]
+        .into_iter()
+        .enumerate()
         {
             // The first run makes the tables, which is not what is measured.
             if executor.run(fixture, case).is_err() {
@@ -200,7 +205,7 @@ fn instrumentation(executor: &mut Executor, generator: &Generator, cases: u64) -
     }
     let times_as_long = |n: usize| times[n].as_secs_f64() / times[0].as_secs_f64();
     format!(
-        "tables that tell: {:.2}x the statements in {:.2}x the time; with version-set reads \
+        "instrumented tables: {:.2}x the statements in {:.2}x the time; with version-set reads \
          {:.2}x in {:.2}x",
         steps[1] as f64 / steps[0] as f64,
         times_as_long(1),
@@ -226,7 +231,7 @@ fn hunt(executor: &mut Executor, generator: &Generator, cases: u64) -> (Vec<Sent
         let since = Instant::now();
         let plan = generator.plan(number);
         let (fixture, case) = (Fixture::of(&plan), plan.to_case());
-        let checked = check(executor, &fixture, &case, USUAL);
+        let checked = check(executor, &fixture, &case, DEFAULT_ORACLES);
         time += since.elapsed();
         let Ok(checked) = checked else { continue };
         if let Some(why) = checked.unknown {
@@ -254,12 +259,16 @@ fn finished(case: &Case, history: &History) -> Vec<Order> {
             orders.push(Order { session: event.session.clone(), level, sql: sql.into() });
         };
         match (&event.what, event.step) {
-            (What::Error(_), Some(step)) if history.outcome(step).waited => {}
+            (EventKind::Error(_), Some(step)) if history.outcome(step).waited => {}
             (
-                What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_),
+                EventKind::Rows { .. }
+                | EventKind::Affected { .. }
+                | EventKind::Done
+                | EventKind::Error(_),
                 Some(step),
             ) => push(&history.steps[step].sql),
-            (What::Ended { how: TxEnd::Aborted, .. }, _) | (What::RolledBackByRunner { .. }, _) => {
+            (EventKind::Ended { how: TxEnd::Aborted, .. }, _)
+            | (EventKind::RolledBackByRunner { .. }, _) => {
                 push("rollback");
             }
             _ => {}

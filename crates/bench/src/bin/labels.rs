@@ -9,16 +9,16 @@
 //! statement that came to something else is printed.
 
 use isolde_bench::open;
-use isolde_core::generate::{Generator, Options};
-use isolde_core::oracle::USUAL;
-use isolde_core::{History, Level, transcript};
 use isolde_engines::engine::Engine;
 use isolde_engines::fault::{Concerns, FAULTS, Fault, Planted, Strikes, plant_counted};
 use isolde_engines::runner::Runner;
+use isolde_generator::{Generator, Options};
 use isolde_hunt::HuntError;
-use isolde_hunt::cause::{self, Label};
-use isolde_hunt::check::{Checked, check_any};
+use isolde_hunt::cause::{self, Verdict};
+use isolde_hunt::check::{CheckResult, check_any};
 use isolde_hunt::executor::{Executor, Fixture};
+use isolde_model::{History, Level, transcript};
+use isolde_oracles::DEFAULT_ORACLES;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Default)]
@@ -30,14 +30,14 @@ struct Count {
     changed: u64,
     /// Those of them that no oracle rejects, though the sound run is clean.
     missed: u64,
-    /// Those of which the sound run violates something, too.
-    beside: u64,
+    /// Those whose run without the fault violates something, too.
+    preexisting: u64,
     labels: BTreeMap<&'static str, u64>,
     undecided: BTreeMap<String, u64>,
 }
 
 impl Count {
-    fn of(&self, label: Label) -> u64 {
+    fn of(&self, label: Verdict) -> u64 {
         self.labels.get(label.name()).copied().unwrap_or_default()
     }
 
@@ -46,7 +46,7 @@ impl Count {
         self.struck += other.struck;
         self.changed += other.changed;
         self.missed += other.missed;
-        self.beside += other.beside;
+        self.preexisting += other.preexisting;
         for (label, n) in &other.labels {
             *self.labels.entry(label).or_default() += n;
         }
@@ -62,11 +62,11 @@ impl Count {
             self.cases,
             self.struck,
             self.changed,
-            self.beside,
+            self.preexisting,
             self.missed,
-            self.of(Label::Bug),
-            self.of(Label::Documented),
-            self.of(Label::Undecided)
+            self.of(Verdict::Bug),
+            self.of(Verdict::Documented),
+            self.of(Verdict::Undecided)
         );
     }
 }
@@ -91,7 +91,7 @@ struct Bench {
     sound: Executor,
     host: Box<dyn Engine>,
     /// The runs of the sound engine.
-    known: BTreeMap<(Level, u64), Option<Checked>>,
+    known: BTreeMap<(Level, u64), Option<CheckResult>>,
 }
 
 impl Bench {
@@ -110,11 +110,11 @@ impl Bench {
         Some((Executor::new(Runner::new(engine)), strikes))
     }
 
-    fn sound(&mut self, generator: &Generator, level: Level, number: u64) -> Option<&Checked> {
+    fn sound(&mut self, generator: &Generator, level: Level, number: u64) -> Option<&CheckResult> {
         let sound = &mut self.sound;
         let known = self.known.entry((level, number)).or_insert_with(|| {
             let plan = generator.plan(number);
-            check_any(sound, &Fixture::of(&plan), &plan.to_case(), USUAL).ok()
+            check_any(sound, &Fixture::of(&plan), &plan.to_case(), DEFAULT_ORACLES).ok()
         });
         known.as_ref()
     }
@@ -126,9 +126,9 @@ fn measure(target: &str, cases: u64, seed: u64) {
     let profile = sound.profile().clone();
     let sound = Executor::new(Runner::new(sound));
     let mut bench = Bench { target: target.into(), sound, host, known: BTreeMap::new() };
-    println!("{target} {}: {cases} cases a level, seed {seed}", info.version);
+    println!("{target} {}: {cases} cases per level, seed {seed}", info.version);
     println!(
-        "  fault                    level              cases struck changed beside missed violated    bug documented undecided"
+        "  fault                    level              cases struck changed   also missed violated    bug documented undecided"
     );
     let dialect = info.dialect();
     let mut sums: [(&str, Count); 2] = ["writes", "reads"].map(|name| (name, Count::default()));
@@ -169,7 +169,7 @@ fn one(
     let plan = generator.plan(number);
     let (fixture, case) = (Fixture::of(&plan), plan.to_case());
     let before = strikes.count();
-    let checked = match check_any(faulty, &fixture, &case, USUAL) {
+    let checked = match check_any(faulty, &fixture, &case, DEFAULT_ORACLES) {
         Ok(checked) => checked,
         Err(HuntError::Fixture { .. }) => return,
         Err(error) => panic!("{error}"),
@@ -186,7 +186,7 @@ fn one(
     }
     count.changed += 1;
     if !sound.consistent() {
-        count.beside += 1;
+        count.preexisting += 1;
         return;
     }
     if !checked.violated() {
@@ -194,7 +194,7 @@ fn one(
         let differs = |step: &usize| seen(one, *step) != seen(other, *step);
         let step = (0..one.steps.len()).find(differs);
         let texts = step.map(|s| (one.steps[s].sql.as_str(), seen(one, s), seen(other, s)));
-        let modelled = &checked.predicted;
+        let modelled = &checked.model_coverage;
         println!("missed: {} in case {number} at {level}: {modelled:?}: {texts:?}", fault.name);
         return;
     }
@@ -202,12 +202,14 @@ fn one(
     let cause = found.unwrap_or_else(|e| panic!("{e}"));
     *count.labels.entry(cause.label.name()).or_default() += 1;
     match cause.label {
-        Label::Bug => {}
-        Label::Undecided => {
+        Verdict::Bug => {}
+        Verdict::Undecided => {
             let why = cause.evidence.last().map_or("", |e| e.split_once(": ").map_or("", |e| e.1));
             *count.undecided.entry(why.into()).or_default() += 1;
         }
-        Label::Documented => show(fault, &checked, &cause.evidence, (level, number)),
+        Verdict::Documented | Verdict::Consistent => {
+            show(fault, &checked, &cause.evidence, (level, number))
+        }
     }
 }
 
@@ -216,7 +218,7 @@ fn seen(history: &History, step: usize) -> String {
     transcript::summary(history, step)
 }
 
-fn show(fault: &Fault, checked: &Checked, evidence: &[String], (level, number): (Level, u64)) {
+fn show(fault: &Fault, checked: &CheckResult, evidence: &[String], (level, number): (Level, u64)) {
     println!("documented: {} in case {number} at {level}", fault.name);
     evidence.iter().for_each(|e| println!("    {e}"));
     for violation in &checked.violations {

@@ -5,18 +5,18 @@
 //! clients' clocks and by the inferred one.
 
 use isolde_bench::open;
-use isolde_core::Level;
-use isolde_core::generate::{Generator, Options};
-use isolde_core::oracle::forbidden;
-use isolde_core::order::simulate::{Shape, simulate};
-use isolde_core::order::{BUDGET, infer};
-use isolde_core::profile::{Control, Protocol, Sees};
 use isolde_engines::fault::{self, Planted, plant};
 use isolde_engines::free_run::{FreeRun, OnAbort, Stop};
 use isolde_engines::runner::Runner;
+use isolde_generator::{Generator, Options};
 use isolde_hunt::executor::Executor;
-use isolde_hunt::isolation::{self, Effort, Order, excerpt};
-use isolde_hunt::workload::{self, Recording, Workload, play_again};
+use isolde_hunt::isolation::{self, Effort, OrderSource, excerpt};
+use isolde_hunt::workload::{self, Workload, WorkloadRecorder, replay_recording};
+use isolde_model::Level;
+use isolde_model::profile::{ConcurrencyControl, Protocol, ReadVisibility};
+use isolde_oracles::forbidden;
+use isolde_order::simulate::{Shape, simulate};
+use isolde_order::{BUDGET, infer};
 use std::time::{Duration, Instant};
 
 fn main() {
@@ -29,15 +29,15 @@ fn main() {
         return replays(runs);
     }
     println!("{:10} {:>12} {:>10} {:>12} {:>8}", "", "operations", "s", "ops/s", "ratio");
-    for (protocol, sees) in [
-        (Protocol::Mvcc2pl, Sees::Committed),
-        (Protocol::Mvcc2pl, Sees::Snapshot),
-        (Protocol::Occ, Sees::SnapshotOfBegin),
-        (Protocol::TimestampOrdering, Sees::Committed),
+    for (protocol, read_visibility) in [
+        (Protocol::Mvcc2pl, ReadVisibility::Committed),
+        (Protocol::Mvcc2pl, ReadVisibility::Snapshot),
+        (Protocol::Occ, ReadVisibility::SnapshotOfBegin),
+        (Protocol::TimestampOrdering, ReadVisibility::Committed),
     ] {
         let mut before: Option<f64> = None;
         for operations in [250_000, 500_000, 1_000_000] {
-            let control = Control { protocol, sees };
+            let control = ConcurrencyControl { protocol, read_visibility };
             let transactions = operations / 5;
             let shape = Shape {
                 control,
@@ -60,7 +60,7 @@ fn main() {
     }
 }
 
-fn time(trace: &isolde_core::Trace) -> f64 {
+fn time(trace: &isolde_model::Trace) -> f64 {
     let began = Instant::now();
     let inferred = infer(trace, None, BUDGET).expect("a trace that is right");
     assert_eq!(inferred.order.len(), trace.operations.len());
@@ -82,8 +82,9 @@ fn replays(runs: u64) {
                 let stop = Stop { transactions: Some(30), time: None };
                 let on_abort = OnAbort::GiveUp;
                 let free = FreeRun { sessions: 5, level: Some(level), on_abort, stop };
-                let recorded = Recording { shape, free, seed }.run(&mut runner).expect("a run");
-                let again = play_again(&mut runner, &recorded, workload).expect("a replay");
+                let recorded =
+                    WorkloadRecorder { shape, free, seed }.run(&mut runner).expect("a run");
+                let again = replay_recording(&mut runner, &recorded, workload).expect("a replay");
                 played += 1;
                 let Some(again) = again else { continue };
                 reads += again.reads;
@@ -97,7 +98,7 @@ fn replays(runs: u64) {
                 println!(
                     "  seed {seed}: {} differ, the end is the same: {}, first: {:?}",
                     again.other.len(),
-                    again.same_end,
+                    again.same_final_rows,
                     again.other.first()
                 );
             }
@@ -128,7 +129,7 @@ fn excerpts(rounds: u64) {
             };
             let (mut found, mut clocks, mut inferred) = (0, 0, 0);
             for number in 0..rounds {
-                let played = isolation::play(&mut executor.runner, &generator, number, &shape);
+                let played = isolation::run_round(&mut executor.runner, &generator, number, &shape);
                 executor.forget_tables();
                 let Ok(Ok(played)) = played else { continue };
                 let allows = executor.runner.engine.profile().promise(level);
@@ -137,11 +138,11 @@ fn excerpts(rounds: u64) {
                 let Some(anomaly) = seen.first().map(|a| (*a).clone()) else { continue };
                 found += 1;
                 for (order, count) in
-                    [(Order::Clocks, &mut clocks), (Order::Inferred, &mut inferred)]
+                    [(OrderSource::Clocks, &mut clocks), (OrderSource::Inferred, &mut inferred)]
                 {
                     let effort = Effort { stop: &|| false, trials: 0 };
                     let shown = excerpt(&mut executor, &played, &anomaly, &[order], effort);
-                    *count += u64::from(shown.is_ok_and(|e| e.shown.is_some()));
+                    *count += u64::from(shown.is_ok_and(|e| e.replayed.is_some()));
                 }
             }
             println!("{target:10} {name:20} {found:>9} {clocks:>8} {inferred:>10}");

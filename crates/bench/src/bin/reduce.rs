@@ -7,15 +7,15 @@
 //! 1-minimal, with trials that are counted apart. Nothing is remembered between trials.
 
 use isolde_bench::open;
-use isolde_core::generate::plan::number_operations;
-use isolde_core::generate::{End, Generator, OpId, Options, Plan, Start};
-use isolde_core::inquiry::Inquiry;
-use isolde_core::reduce::{Question, Strategy, Subject, Trial, bound, minimal, prove};
-use isolde_core::sql::{InsertSource, Stmt};
-use isolde_core::value::Row;
 use isolde_engines::fault::{self, Planted};
 use isolde_engines::runner::Runner;
+use isolde_generator::plan::number_operations;
+use isolde_generator::reduce::{Reducible, Strategy, Trial, TrialRequest, bound, minimize, prove};
+use isolde_generator::{End, Generator, OpId, Options, Plan, Start};
 use isolde_hunt::executor::{Executor, Fixture};
+use isolde_model::inquiry::Inquiry;
+use isolde_model::value::Row;
+use isolde_sql::{InsertSource, Stmt, Write};
 use std::time::Instant;
 
 const TARGETS: [&str; 3] = ["sqlite", "postgres", "mariadb"];
@@ -100,9 +100,15 @@ fn long_run(generator: &Generator, block: u64, size: usize) -> Plan {
         for tx in &mut next.transactions {
             tx.statements.retain(|planned| match &planned.statement {
                 // What copies rows into the table that they are from doubles it.
-                Stmt::Insert(insert) if matches!(insert.source, InsertSource::Select(_)) => false,
-                Stmt::Insert(_) if inserts * OPERATIONS_AN_INSERT > operations => false,
-                Stmt::Insert(_) => {
+                Stmt::Write(Write::Insert(insert))
+                    if matches!(insert.source, InsertSource::Select(_)) =>
+                {
+                    false
+                }
+                Stmt::Write(Write::Insert(_)) if inserts * OPERATIONS_AN_INSERT > operations => {
+                    false
+                }
+                Stmt::Write(Write::Insert(_)) => {
                     inserts += 1;
                     true
                 }
@@ -185,17 +191,17 @@ fn measure(target: &str, size: usize) {
     let trial = |fails| if fails { Trial::Fails } else { Trial::Passes };
     for strategy in Strategy::ALL {
         let began = Instant::now();
-        let left = Inquiry::new(|desk| minimal(strategy, &graph, 0, desk))
-            .answered_by(|question: Question<Vec<bool>>| {
-                Ok::<_, ()>(trial(pair.fails(&plan.keeping(&question.of))))
+        let left = Inquiry::new(|channel| minimize(strategy, &graph, 0, channel))
+            .answered_by(|question: TrialRequest<Vec<bool>>| {
+                Ok::<_, ()>(trial(pair.fails(&plan.keeping(&question.subject))))
             })
             .expect("every question is answered");
         let m = left.kept.iter().filter(|kept| **kept).count();
         let small = plan.keeping(&left.kept);
         let graph = small.graph();
-        let proof = Inquiry::new(|desk| prove(&graph, 0, desk))
-            .answered_by(|question: Question<Vec<bool>>| {
-                Ok::<_, ()>(trial(pair.fails(&small.keeping(&question.of))))
+        let proof = Inquiry::new(|channel| prove(&graph, 0, channel))
+            .answered_by(|question: TrialRequest<Vec<bool>>| {
+                Ok::<_, ()>(trial(pair.fails(&small.keeping(&question.subject))))
             })
             .expect("every question is answered");
         let last = proof.kept.iter().filter(|kept| **kept).count();

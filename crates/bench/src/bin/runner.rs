@@ -1,10 +1,10 @@
-//! What the runner costs: a case through it, beside the same statements sent
+//! The cost of the runner: a case through it, compared with the same statements sent
 //! by a bare loop over the same kind of connections.
 
 use isolde_bench::{case, open};
-use isolde_core::case::Case;
 use isolde_engines::engine::{Engine, Session};
 use isolde_engines::runner::Runner;
+use isolde_model::case::Case;
 use std::time::{Duration, Instant};
 
 // No two transactions overlap: SQLite would make one of them wait.
@@ -70,9 +70,9 @@ fn compare(engine: Box<dyn Engine>, case: &Case, rounds: usize) -> (Duration, Du
         ours.push(since.elapsed());
         let since = Instant::now();
         for step in &case.steps {
-            let who = names.iter().position(|n| *n == step.session).expect("a session");
-            sessions[who].start(&step.sql);
-            sessions[who].reply(Duration::from_secs(10)).expect("an answer");
+            let session = names.iter().position(|n| *n == step.session).expect("a session");
+            sessions[session].start(&step.sql);
+            sessions[session].reply(Duration::from_secs(10)).expect("an answer");
         }
         for query in &case.finals {
             runner.engine.control(&query.sql).expect("an answer");

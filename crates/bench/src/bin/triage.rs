@@ -2,24 +2,24 @@
 //! planted fault so many reduced findings, each from another seed. Each of them
 //! is taken out, weights are counted in the others alone, and the others are
 //! ranked by similarity: is a finding of the same fault on top, among the first
-//! three, among the first five? Beside it the same by the paper's formula, with equal
-//! weights, and what chance would do.
+//! three, among the first five? For comparison the same by the paper's formula, with
+//! equal weights, and by chance.
 //!
 //! Then the groups: of pairs in one group how many are of one fault, and in how
 //! many groups each fault is.
 
 use isolde_bench::open;
-use isolde_core::generate::{Generator, Options};
-use isolde_core::oracle::USUAL;
-use isolde_core::triage::{Features, Labelled, Weights, groups};
 use isolde_engines::engine::Engine;
 use isolde_engines::fault::{Concerns, FAULTS, Fault, Planted, plant};
 use isolde_engines::runner::Runner;
-use isolde_hunt::cause::Label;
+use isolde_generator::{Generator, Options};
+use isolde_hunt::cause::Verdict;
 use isolde_hunt::executor::Executor;
 use isolde_hunt::hunter::Hunter;
 use isolde_hunt::known::KnownBugs;
 use isolde_hunt::tally::Tally;
+use isolde_oracles::DEFAULT_ORACLES;
+use isolde_triage::{Features, LabelledReport, Weights, groups};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -68,7 +68,7 @@ fn measure(target: &str, wanted: u64, trials: u32) {
     found.iter().for_each(|f| *counts.entry(f.fault).or_default() += 1);
     found.retain(|f| counts[f.fault] > 1);
     evaluate(&found);
-    grouped(&found);
+    group_by_defect(&found);
 }
 
 /// Findings of a fault, the first of each seed.
@@ -101,16 +101,16 @@ fn collect(
         let mut hunter = Hunter {
             executor: executor_of_seed,
             generator: &generator,
-            oracles: USUAL,
+            oracles: DEFAULT_ORACLES,
             known: &known,
             stop: &|| false,
             trials,
-            seen: BTreeMap::new(),
+            similar: BTreeMap::new(),
         };
         let mut tally = Tally::default();
         for number in 0..CASES_A_SEED {
             let Ok(examined) = hunter.examine(&generator.plan(number), &mut tally) else { break };
-            let bug = examined.evidence.into_iter().find(|e| e.finding.cause.label == Label::Bug);
+            let bug = examined.evidence.into_iter().find(|e| e.finding.cause.label == Verdict::Bug);
             if let Some(features) = bug.and_then(|e| e.finding.features) {
                 found.push(Found { fault: fault.name, features });
                 have += 1;
@@ -162,8 +162,8 @@ fn evaluate(found: &[Found]) {
     for (n, finding) in found.iter().enumerate() {
         let others: Vec<&Found> =
             found.iter().enumerate().filter(|(m, _)| *m != n).map(|(_, f)| f).collect();
-        let labelled: Vec<Labelled<'_>> =
-            others.iter().map(|f| Labelled { features: &f.features, bug: f.fault }).collect();
+        let labelled: Vec<LabelledReport<'_>> =
+            others.iter().map(|f| LabelledReport { features: &f.features, bug: f.fault }).collect();
         let ranked = |weights: &Weights| -> Vec<&Found> {
             let mut all: Vec<(f64, usize)> = others
                 .iter()
@@ -200,7 +200,7 @@ fn evaluate(found: &[Found]) {
     }
 }
 
-fn grouped(found: &[Found]) {
+fn group_by_defect(found: &[Found]) {
     let features: Vec<&Features> = found.iter().map(|f| &f.features).collect();
     let groups = groups(&features);
     let (mut together, mut right) = (0usize, 0usize);

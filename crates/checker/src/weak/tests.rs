@@ -1,10 +1,13 @@
-//! The line against all that is told, on histories of a database with many copies.
+//! The fast procedure against full inference, on histories of a replicated database.
 
-use super::{Line, Outcome, Rule, by_all_that_is_told, clocks, cycle, in_a_line, stale};
+use super::contradictions::{Contradictions, contradicting_edges};
+use super::{
+    LinearOrder, Outcome, Visibility, cycle, decide_by_full_inference, decide_by_linear_order,
+    vector_clocks,
+};
 use crate::builder::Builder;
 use crate::history::{History, Status, Value};
-use crate::joined::Joined;
-use crate::weak::stale::Against;
+use crate::resolve::ResolvedHistory;
 
 struct Random(u64);
 
@@ -20,20 +23,19 @@ impl Random {
 const ITEMS: usize = 6;
 
 /// Whether it writes, the item, and the value.
-type Done = (bool, usize, u64);
+type Operation = (bool, usize, u64);
 
-/// Each session has a copy of its own, and takes over what is newer in another's now and then:
-/// that is causal. `wrong` in a thousand reads see any version instead, and others see what
-/// another copy has.
-fn copies(random: &mut Random, sessions: usize, wrong: usize, by_session: bool) -> History {
-    let mut copies = vec![[0_u64; ITEMS]; sessions];
-    let mut txns: Vec<(usize, Vec<Done>)> = Vec::new();
+/// Each session has a replica of its own and now and then merges newer versions from another one:
+/// that is causally consistent. `wrong` in a thousand reads observe another replica instead.
+fn replicas(random: &mut Random, sessions: usize, wrong: usize, by_session: bool) -> History {
+    let mut replicas = vec![[0_u64; ITEMS]; sessions];
+    let mut txns: Vec<(usize, Vec<Operation>)> = Vec::new();
     let mut written = 0;
     for _ in 0..150 {
         let session = random.below(sessions);
         if random.below(3) > 0 {
-            let other = copies[random.below(sessions)];
-            for (own, other) in copies[session].iter_mut().zip(other) {
+            let other = replicas[random.below(sessions)];
+            for (own, other) in replicas[session].iter_mut().zip(other) {
                 *own = (*own).max(other);
             }
         }
@@ -42,14 +44,14 @@ fn copies(random: &mut Random, sessions: usize, wrong: usize, by_session: bool) 
             let item = random.below(ITEMS);
             if random.below(2) == 0 && ops.iter().all(|(_, of, _)| *of != item) {
                 written += 1;
-                // Who wrote which item is told by the value.
-                copies[session][item] = written * ITEMS as u64 + item as u64;
-                ops.push((true, item, copies[session][item]));
+                // The value identifies writer and item.
+                replicas[session][item] = written * ITEMS as u64 + item as u64;
+                ops.push((true, item, replicas[session][item]));
             } else if random.below(1000) < wrong {
                 let other = random.below(sessions);
-                ops.push((false, item, copies[other][item]));
+                ops.push((false, item, replicas[other][item]));
             } else {
-                ops.push((false, item, copies[session][item]));
+                ops.push((false, item, replicas[session][item]));
             }
         }
         txns.push((session, ops));
@@ -74,64 +76,66 @@ fn copies(random: &mut Random, sessions: usize, wrong: usize, by_session: bool) 
     builder.finish()
 }
 
-const RULES: [(Rule, bool); 5] = [
-    (Rule::Monotonic, false),
-    (Rule::Monotonic, true),
-    (Rule::Atomic, false),
-    (Rule::Atomic, true),
-    (Rule::Causal, true),
+const VISIBILITIES: [(Visibility, bool); 5] = [
+    (Visibility::Monotonic, false),
+    (Visibility::Monotonic, true),
+    (Visibility::Atomic, false),
+    (Visibility::Atomic, true),
+    (Visibility::Causal, true),
 ];
 
 #[test]
-fn a_line_says_the_same_as_all_that_is_told() {
+fn linear_order_and_full_inference_agree() {
     let mut random = Random(0x5eed);
-    for (rule, sessions) in RULES {
+    for (visibility, sessions) in VISIBILITIES {
         let (mut held, mut violated) = (0, 0);
         for number in 0..600 {
             let wrong = [0, 5, 60][number % 3];
-            let history = copies(&mut random, 2 + number % 20, wrong, number % 2 == 0);
-            let joined = Joined::of(&history);
-            let expected = match by_all_that_is_told(&joined, rule, sessions) {
+            let history = replicas(&mut random, 2 + number % 20, wrong, number % 2 == 0);
+            let resolved = ResolvedHistory::of(&history);
+            let expected = match decide_by_full_inference(&resolved, visibility, sessions) {
                 Outcome::Holds => true,
                 Outcome::Violated(_) => false,
-                Outcome::TooWide => panic!("there are few sessions"),
+                Outcome::TooManySessions => panic!("there are few sessions"),
             };
-            match in_a_line(&joined, rule, sessions) {
+            match decide_by_linear_order(&resolved, visibility, sessions) {
                 Some(Outcome::Holds) => {
-                    assert!(expected, "{number}: {rule:?} is violated:\n{history}");
+                    assert!(expected, "{number}: {visibility:?} is violated:\n{history}");
                     held += 1;
                 }
-                Some(Outcome::Violated(told)) => {
-                    assert!(!expected, "{number}: {rule:?} holds:\n{history}");
-                    let cycle = cycle(&joined, &told, sessions);
+                Some(Outcome::Violated(inferred)) => {
+                    assert!(!expected, "{number}: {visibility:?} holds:\n{history}");
+                    let cycle = cycle(&resolved, &inferred, sessions);
                     let next = cycle.iter().cycle().skip(1);
-                    assert!(cycle.len() > 1, "{number}: {rule:?}: no cycle:\n{history}");
+                    assert!(cycle.len() > 1, "{number}: {visibility:?}: no cycle:\n{history}");
                     assert!(cycle.iter().zip(next).all(|(edge, next)| edge.to == next.from));
                     violated += 1;
                 }
                 _ => {}
             }
         }
-        assert!(held > 150 && violated > 50, "{rule:?}, {sessions}: {held}, {violated}");
+        assert!(held > 150 && violated > 50, "{visibility:?}, {sessions}: {held}, {violated}");
     }
 }
 
 #[test]
-fn clocks_of_some_sessions_at_a_time_tell_the_same() {
+fn clocks_of_some_sessions_at_a_time_infer_the_same_edges() {
     let mut random = Random(0xc10c);
-    let mut told_something = 0;
+    let mut with_edges = 0;
     for number in 0..200 {
-        let history = copies(&mut random, 30, 20, number % 2 == 0);
-        let joined = Joined::of(&history);
-        let Some(line) = Line::of(&joined, true) else { continue };
-        let told = |kept| stale::told_against(&joined, Rule::Causal, true, &line, kept);
-        let (whole, in_parts) = (told(clocks::KEPT), told(1));
+        let history = replicas(&mut random, 30, 20, number % 2 == 0);
+        let resolved = ResolvedHistory::of(&history);
+        let Some(order) = LinearOrder::of(&resolved, true) else { continue };
+        let inferred =
+            |kept| contradicting_edges(&resolved, Visibility::Causal, true, &order, kept);
+        let (whole, in_parts) = (inferred(vector_clocks::KEPT), inferred(1));
         match (&whole, &in_parts) {
-            // Another part may come upon another one first.
-            (Against::Broken(_), Against::Broken(_)) => {}
+            // Another part of the sessions may find another violation first.
+            (Contradictions::Violation(_), Contradictions::Violation(_)) => {}
             _ => assert_eq!(whole, in_parts, "{number}"),
         }
-        told_something += usize::from(matches!(whole, Against::Told(told) if !told.is_empty()));
+        with_edges +=
+            usize::from(matches!(whole, Contradictions::Edges(inferred) if !inferred.is_empty()));
     }
-    assert!(told_something > 50, "{told_something}");
+    assert!(with_edges > 50, "{with_edges}");
 }

@@ -1,67 +1,66 @@
-//! The cycle behind a broken weak level, made only once it is known to be there.
+//! Builds the cycle that proves a violation of a weak level, once the violation is known.
 
-use super::{Told, known_edges, known_orders};
-use crate::anomaly::{Certainty, Edge, Kind};
-use crate::graph::Components;
-use crate::joined::Joined;
-use crate::registers::{INITIAL, Rows};
-use crate::weak::Listed;
+use super::known_edges::{known_edges, known_version_orders};
+use super::types::InferredEdge;
+use crate::anomaly::{Certainty, Edge, EdgeKind};
+use crate::digraph::{Components, Rows};
+use crate::resolve::ResolvedHistory;
+use crate::types::INITIAL;
 use crate::witness::dependency;
 use std::collections::VecDeque;
 
+/// What an edge stands for.
 #[derive(Clone, Copy)]
-enum Label {
-    Known(Kind, u32),
-    /// The number of what was told.
-    Told(u32),
+enum EdgeLabel {
+    Known(EdgeKind, u32),
+    /// The number of the inferred edge.
+    Inferred(u32),
 }
 
-/// Which edges lead to each transaction. Reads are taken from where they are: they are most
-/// of the edges, and a way passes few of them.
-struct Leading<'a, 'h> {
-    joined: &'a Joined<'h>,
-    /// The one before in the session, or [`INITIAL`]; empty if sessions do not count.
+impl Default for EdgeLabel {
+    fn default() -> EdgeLabel {
+        EdgeLabel::Inferred(0)
+    }
+}
+
+/// The edges that lead to each transaction. Reads are enumerated where they are stored: they are
+/// most of the edges, and a path uses few of them.
+struct IncomingEdges<'a, 'h> {
+    resolved: &'a ResolvedHistory<'h>,
+    /// The predecessor in the session, or [`INITIAL`]; empty if session order is not required.
     in_session: Vec<u32>,
-    /// All others, by where they lead.
-    others: Rows<(u32, Label)>,
+    /// All other edges, by the node that they lead to.
+    others: Rows<(u32, EdgeLabel)>,
 }
 
-impl<'a, 'h> Leading<'a, 'h> {
-    /// By reads and sessions, and by these edges.
-    fn of(joined: &'a Joined<'h>, sessions: bool, others: &[(u32, u32, Label)]) -> Self {
-        let nodes = joined.nodes();
-        let mut starts = vec![0_u32; nodes + 1];
-        for (_, to, _) in others {
-            starts[*to as usize + 1] += 1;
-        }
-        for node in 0..nodes {
-            starts[node + 1] += starts[node];
-        }
-        let mut next = starts.clone();
-        let mut all = vec![(INITIAL, Label::Told(0)); others.len()];
-        for (from, to, label) in others {
-            all[next[*to as usize] as usize] = (*from, *label);
-            next[*to as usize] += 1;
-        }
-        let in_session = if sessions { joined.before_in_session() } else { Vec::new() };
-        Leading { joined, in_session, others: Rows { starts, all } }
+impl<'a, 'h> IncomingEdges<'a, 'h> {
+    /// Reads, session order if `sessions`, and these edges.
+    fn of(
+        resolved: &'a ResolvedHistory<'h>,
+        sessions: bool,
+        others: &[(u32, u32, EdgeLabel)],
+    ) -> Self {
+        let by_target = others.iter().map(|(from, to, label)| (*to, (*from, *label)));
+        let rows = Rows::from_pairs(resolved.nodes(), by_target);
+        let in_session = if sessions { resolved.session_predecessors() } else { Vec::new() };
+        IncomingEdges { resolved, in_session, others: rows }
     }
 
-    fn each(&self, node: u32, mut visit: impl FnMut(u32, Label)) {
-        for read in self.joined.reads.of(node) {
-            visit(read.writer, Label::Known(Kind::Wr, read.item));
+    fn each(&self, node: u32, mut visit: impl FnMut(u32, EdgeLabel)) {
+        for read in self.resolved.reads.of(node) {
+            visit(read.writer, EdgeLabel::Known(EdgeKind::Wr, read.item));
         }
         if let Some(before) = self.in_session.get(node as usize) {
-            visit(*before, Label::Known(Kind::Session, 0));
+            visit(*before, EdgeLabel::Known(EdgeKind::Session, 0));
         }
         for (from, label) in self.others.of(node) {
             visit(*from, *label);
         }
     }
 
-    /// A shortest way, as its edges; empty if there is none. Looked for from its end.
-    fn way(&self, begin: u32, end: u32) -> Vec<(u32, u32, Label)> {
-        let mut onwards: Vec<Option<(u32, Label)>> = vec![None; self.joined.nodes()];
+    /// A shortest path, searched from its end; empty if there is none.
+    fn shortest_path(&self, begin: u32, end: u32) -> Vec<(u32, u32, EdgeLabel)> {
+        let mut onwards: Vec<Option<(u32, EdgeLabel)>> = vec![None; self.resolved.nodes()];
         let mut queue = VecDeque::from([end]);
         while let Some(node) = queue.pop_front() {
             self.each(node, |from, label| {
@@ -75,65 +74,81 @@ impl<'a, 'h> Leading<'a, 'h> {
                 break;
             }
         }
-        let (mut way, mut node) = (Vec::new(), begin);
+        let (mut path, mut node) = (Vec::new(), begin);
         while let Some((to, label)) = onwards[node as usize] {
-            way.push((node, to, label));
+            path.push((node, to, label));
             node = to;
         }
-        way
+        path
     }
 }
 
-/// The edges of a cycle, given what was told of transactions that are in one, or the one
-/// thing that is wrong by itself.
-pub(crate) fn cycle(joined: &Joined<'_>, told: &[Told], sessions: bool) -> Vec<Edge> {
-    let reads = Leading::of(joined, sessions, &[]);
-    let because = |told: &Told| -> Vec<Edge> {
-        // The reader was bound to know the earlier version, and read another.
-        let way = reads.way(told.earlier, told.reader);
-        let mut edges: Vec<Edge> = way
+/// The edges of a cycle, given the inferred edges in one, or the one edge that contradicts the
+/// initial version.
+pub(crate) fn cycle(
+    resolved: &ResolvedHistory<'_>,
+    inferred: &[InferredEdge],
+    sessions: bool,
+) -> Vec<Edge> {
+    let reads = IncomingEdges::of(resolved, sessions, &[]);
+    let justification = |inferred: &InferredEdge| -> Vec<Edge> {
+        // The earlier version was visible to the reader, which read another one.
+        let path = reads.shortest_path(inferred.earlier, inferred.reader);
+        let mut edges: Vec<Edge> = path
             .into_iter()
             .filter_map(|(from, to, label)| match label {
-                Label::Known(kind, item) => Some(dependency(joined, (from, to), kind, item)),
-                Label::Told(_) => None,
+                EdgeLabel::Known(kind, item) => Some(dependency(resolved, (from, to), kind, item)),
+                EdgeLabel::Inferred(_) => None,
             })
             .collect();
-        edges.push(dependency(joined, (told.reader, told.earlier), Kind::Rw, told.item));
+        edges.push(dependency(
+            resolved,
+            (inferred.reader, inferred.earlier),
+            EdgeKind::Rw,
+            inferred.item,
+        ));
         edges
     };
-    let first = match told.first() {
-        Some(told) if told.later == INITIAL => return because(told),
-        Some(told) => Some((told.earlier, told.later, Label::Told(0))),
-        // Reads, sessions and known orders alone close it.
-        None => known_in_a_cycle(joined, sessions),
+    let first = match inferred.first() {
+        Some(inferred) if inferred.later == INITIAL => return justification(inferred),
+        Some(inferred) => Some((inferred.earlier, inferred.later, EdgeLabel::Inferred(0))),
+        // wr, session order and known version orders alone have a cycle.
+        None => known_in_a_cycle(resolved, sessions),
     };
     let Some(first) = first else { return Vec::new() };
     let mut others = Vec::new();
-    known_orders(joined, |from, to, item| others.push((from, to, Label::Known(Kind::Ww, item))));
+    known_version_orders(resolved, |from, to, item| {
+        others.push((from, to, EdgeLabel::Known(EdgeKind::Ww, item)))
+    });
     others.extend(
-        told.iter().zip(0..).map(|(told, number)| (told.earlier, told.later, Label::Told(number))),
+        inferred.iter().zip(0..).map(|(inferred, number)| {
+            (inferred.earlier, inferred.later, EdgeLabel::Inferred(number))
+        }),
     );
-    let way = Leading::of(joined, sessions, &others).way(first.1, first.0);
+    let path = IncomingEdges::of(resolved, sessions, &others).shortest_path(first.1, first.0);
     let edge = |(from, to, label)| match label {
-        Label::Known(kind, item) => dependency(joined, (from, to), kind, item),
-        Label::Told(number) => {
-            let told = &told[number as usize];
-            let certainty = Certainty::Otherwise(because(told));
-            Edge { certainty, ..dependency(joined, (from, to), Kind::Ww, told.item) }
+        EdgeLabel::Known(kind, item) => dependency(resolved, (from, to), kind, item),
+        EdgeLabel::Inferred(number) => {
+            let inferred = &inferred[number as usize];
+            let certainty = Certainty::Inferred(justification(inferred));
+            Edge { certainty, ..dependency(resolved, (from, to), EdgeKind::Ww, inferred.item) }
         }
     };
-    [first].into_iter().chain(way).map(edge).collect()
+    [first].into_iter().chain(path).map(edge).collect()
 }
 
-/// An edge that is known without being told and lies in a cycle of such edges.
-fn known_in_a_cycle(joined: &Joined<'_>, sessions: bool) -> Option<(u32, u32, Label)> {
+/// A known edge that lies on a cycle of known edges.
+fn known_in_a_cycle(
+    resolved: &ResolvedHistory<'_>,
+    sessions: bool,
+) -> Option<(u32, u32, EdgeLabel)> {
     let mut edges = Vec::new();
-    known_edges(joined, sessions, |from, to, _, _| edges.push((from, to)));
-    let components = Components::of(&Listed::of(joined.nodes(), edges));
+    known_edges(resolved, sessions, |from, to, _, _| edges.push((from, to)));
+    let components = Components::of(&Rows::of_edges(resolved.nodes(), edges));
     let mut found = None;
-    known_edges(joined, sessions, |from, to, kind, item| {
+    known_edges(resolved, sessions, |from, to, kind, item| {
         if found.is_none() && components.of[from as usize] == components.of[to as usize] {
-            found = Some((from, to, Label::Known(kind, item)));
+            found = Some((from, to, EdgeLabel::Known(kind, item)));
         }
     });
     found

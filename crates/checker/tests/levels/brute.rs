@@ -1,23 +1,23 @@
-//! The levels by their definitions: every order of versions, every order of
-//! transactions. Only for small histories.
+//! The levels by their definitions: tries every version order and every order of transactions.
+//! Only for small histories.
 
 use isolde_checker::{History, Item, Level, OpKind, Status, Txn, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A version that was read: item, writer (none: as it was in the beginning).
-type Seen = (u32, Option<usize>);
+/// A version that was read: item, writer (none for the initial version).
+type VersionRead = (u32, Option<usize>);
 
 pub struct Brute {
     nodes: usize,
     sessions: Vec<u32>,
     times: Vec<Option<(u64, u64)>>,
-    /// The reads of others' versions, in order.
-    reads: Vec<Vec<Seen>>,
-    /// The items that each wrote.
+    /// The reads of other transactions' versions, in program order.
+    reads: Vec<Vec<VersionRead>>,
+    /// The items that each transaction wrote.
     writes: Vec<BTreeSet<u32>>,
-    /// The possible orders of the versions of each item.
+    /// The possible version orders of each item.
     orders: Vec<(u32, Vec<Vec<usize>>)>,
-    /// A read that is wrong by itself: nothing from read committed on holds.
+    /// A read that is wrong by itself: read committed and all stronger levels are violated.
     bad_read: bool,
 }
 
@@ -61,13 +61,13 @@ impl Brute {
                 let mut value = op.value().unwrap_or(Value::INITIAL);
                 if op.kind() == OpKind::ReadList {
                     let mut list = history.list(*op).unwrap().to_vec();
-                    let seen = list.len();
+                    let observed = list.len();
                     list.retain(|element| {
                         let (writer, _) = writer[&(item, *element)];
                         node(writer).is_some()
                     });
-                    // It saw something that was rolled back.
-                    brute.bad_read |= list.len() < seen;
+                    // It observed an aborted element.
+                    brute.bad_read |= list.len() < observed;
                     value = list.last().map_or(Value::INITIAL, |element| Value(*element));
                     let known = longest.entry(item).or_default();
                     if list.len() > known.len() {
@@ -129,7 +129,7 @@ impl Brute {
                     if self.holds_with(level, &chosen) {
                         return true;
                     }
-                    // The next choice of an order for each item.
+                    // The next combination of version orders.
                     let mut item = 0;
                     while item < chosen.len() {
                         chosen[item] += 1;
@@ -177,36 +177,36 @@ impl Brute {
             for reader in 0..self.nodes {
                 for (of, writer) in self.reads[reader].iter().filter(|(of, _)| of == item) {
                     debug_assert_eq!(of, item);
-                    let place = writer.map_or(0, |writer| {
+                    let position = writer.map_or(0, |writer| {
                         order.iter().rposition(|node| *node == writer).unwrap() + 1
                     });
                     if let Some(writer) = writer {
                         wr.add(*writer, reader);
                     }
-                    if let Some(next) = order.get(place) {
+                    if let Some(next) = order.get(position) {
                         rw.add(reader, *next);
-                        lost_update |= *next != reader && order[place..].contains(&reader);
+                        lost_update |= *next != reader && order[position..].contains(&reader);
                     }
                 }
             }
         }
         let dependencies = ww.and(&wr);
-        let before = self.before(level.keeps_sessions(), level.keeps_times());
+        let before = self.before(level.requires_session_order(), level.requires_real_time());
         match level {
             Level::ReadUncommitted => ww.is_acyclic(),
             Level::ReadCommitted => dependencies.is_acyclic(),
             Level::CursorStability => dependencies.is_acyclic() && !lost_update,
             Level::ConsistentView => {
-                let way = dependencies.closure();
+                let reachable = dependencies.closure();
                 dependencies.is_acyclic()
-                    && !rw.edges().any(|(from, to)| from != to && way.has(to, from))
+                    && !rw.edges().any(|(from, to)| from != to && reachable.has(to, from))
             }
             Level::RepeatableRead
             | Level::Serializable
             | Level::StrongSessionSerializable
             | Level::StrictSerializable => dependencies.and(&rw).and(&before).is_acyclic(),
             _ => {
-                // Begin of n is n, its commit is nodes + n.
+                // The begin of n is node n, its commit is node `nodes + n`.
                 let mut split = Matrix::new(2 * self.nodes);
                 for node in 0..self.nodes {
                     split.add(node, self.nodes + node);
@@ -222,10 +222,10 @@ impl Brute {
         }
     }
 
-    /// Biswas and Enea: some total order of all transactions that keeps what is known and
-    /// in which no reader saw a version older than one that it was bound to know.
+    /// Biswas and Enea: some total order of all transactions respects the known edges, and no
+    /// reader observed a version older than one that was visible to it.
     fn has_commit_order(&self, level: Level) -> bool {
-        let mut known = self.before(level.keeps_sessions(), false);
+        let mut known = self.before(level.requires_session_order(), false);
         for reader in 0..self.nodes {
             for writer in self.reads[reader].iter().filter_map(|(_, writer)| *writer) {
                 known.add(writer, reader);
@@ -233,7 +233,7 @@ impl Brute {
         }
         let causes = known.closure();
         for (_, orders) in &self.orders {
-            // What all orders have in common is known.
+            // What all version orders have in common is known.
             for a in 0..self.nodes {
                 for b in 0..self.nodes {
                     let earlier = |order: &Vec<usize>| {
@@ -248,23 +248,30 @@ impl Brute {
         }
         let all: Vec<usize> = (0..self.nodes).collect();
         permutations(&all).into_iter().any(|order| {
-            let mut place = vec![0; self.nodes];
+            let mut position = vec![0; self.nodes];
             for (at, node) in order.iter().enumerate() {
-                place[*node] = at + 1;
+                position[*node] = at + 1;
             }
-            known.edges().all(|(from, to)| place[from] < place[to])
-                && (0..self.nodes).all(|reader| self.sees_enough(level, reader, &place, &causes))
+            known.edges().all(|(from, to)| position[from] < position[to])
+                && (0..self.nodes)
+                    .all(|reader| self.observes_all_visible(level, reader, &position, &causes))
         })
     }
 
-    fn sees_enough(&self, level: Level, reader: usize, place: &[usize], causes: &Matrix) -> bool {
+    fn observes_all_visible(
+        &self,
+        level: Level,
+        reader: usize,
+        position: &[usize],
+        causes: &Matrix,
+    ) -> bool {
         let reads = &self.reads[reader];
         reads.iter().enumerate().all(|(at, (item, writer))| {
-            let seen = writer.map_or(0, |writer| place[writer]);
+            let observed = writer.map_or(0, |writer| position[writer]);
             (0..self.nodes).filter(|other| self.writes[*other].contains(item)).all(|other| {
                 let before = &reads[..at];
                 let in_session = self.sessions[other] == self.sessions[reader] && other < reader;
-                let bound = other != reader
+                let is_visible = other != reader
                     && match level {
                         Level::Causal => causes.has(other, reader),
                         Level::ReadAtomic => reads.iter().any(|(_, w)| *w == Some(other)),
@@ -273,7 +280,7 @@ impl Brute {
                         }
                         _ => before.iter().any(|(_, w)| *w == Some(other)),
                     };
-                !bound || place[other] <= seen
+                !is_visible || position[other] <= observed
             })
         })
     }
@@ -326,19 +333,19 @@ impl Matrix {
     }
 
     fn closure(&self) -> Matrix {
-        let mut way = self.clone();
-        for middle in 0..way.0.len() {
-            for from in 0..way.0.len() {
-                if way.has(from, middle) {
-                    way.0[from] |= way.0[middle];
+        let mut reachable = self.clone();
+        for middle in 0..reachable.0.len() {
+            for from in 0..reachable.0.len() {
+                if reachable.has(from, middle) {
+                    reachable.0[from] |= reachable.0[middle];
                 }
             }
         }
-        way
+        reachable
     }
 
     fn is_acyclic(&self) -> bool {
-        let way = self.closure();
-        (0..way.0.len()).all(|node| !way.has(node, node))
+        let reachable = self.closure();
+        (0..reachable.0.len()).all(|node| !reachable.has(node, node))
     }
 }

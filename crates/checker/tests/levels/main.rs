@@ -1,19 +1,21 @@
-//! Every level against its definition, on small histories of which all orders of
-//! versions and of transactions can be tried.
+//! Every level against its definition, on small histories for which all version orders and all
+//! orders of transactions can be tried.
+
+#![allow(clippy::disallowed_macros)]
 
 mod brute;
 mod random;
 
 use brute::Brute;
 use isolde_checker::{
-    Anomaly, Class, Edge, Kind, Level, Options, Verdict, Witness, check, check_with,
+    Anomaly, Class, Edge, EdgeKind, Level, Options, Verdict, Witness, check, check_with,
 };
 use random::Random;
 
 const HISTORIES: usize = 100_000;
 
 #[test]
-fn every_verdict_is_that_of_the_definition() {
+fn every_verdict_agrees_with_the_definition_of_the_level() {
     let mut random = Random(0x1501de);
     let mut both = [[0_usize; 2]; Level::ALL.len()];
     let mut unknown = [0_usize; Level::ALL.len()];
@@ -28,7 +30,7 @@ fn every_verdict_is_that_of_the_definition() {
                 Verdict::Violated => assert!(!expected, "{number}: {level} holds:\n{history}"),
                 Verdict::Unknown => unknown[level as usize] += 1,
                 Verdict::NotApplicable => {
-                    assert!(level.keeps_times() && !history.has_times());
+                    assert!(level.requires_real_time() && !history.has_times());
                     continue;
                 }
                 Verdict::NotAsked => panic!("{number}: {level} was asked for"),
@@ -36,16 +38,16 @@ fn every_verdict_is_that_of_the_definition() {
             both[level as usize][usize::from(expected)] += 1;
         }
         for anomaly in &report.anomalies {
-            let broken = broken_by(anomaly);
+            let level = weakest_violated_level(anomaly);
             let name = anomaly.name();
-            let verdict = report.verdict(broken);
-            assert_eq!(verdict, Verdict::Violated, "{number}: {name}, but {broken}:\n{history}");
+            let verdict = report.verdict(level);
+            assert_eq!(verdict, Verdict::Violated, "{number}: {name}, but {level}:\n{history}");
         }
         let violated = Level::ALL.iter().any(|level| report.verdict(*level) == Verdict::Violated);
         assert_eq!(
             violated,
             !report.anomalies.is_empty(),
-            "{number}: a no without a witness:\n{history}{report:?}"
+            "{number}: a violation without a witness:\n{history}{report:?}"
         );
     }
     for level in Level::ALL {
@@ -61,7 +63,7 @@ fn every_verdict_is_that_of_the_definition() {
 }
 
 #[test]
-fn a_level_that_is_asked_for_alone_has_the_same_verdict_and_a_witness() {
+fn a_level_requested_alone_has_the_same_verdict_and_a_witness() {
     let mut random = Random(7);
     for _ in 0..5_000 {
         let history = random::history(&mut random);
@@ -89,8 +91,8 @@ fn closes(edges: &[Edge]) -> bool {
     !edges.is_empty() && edges.iter().zip(next).all(|(edge, next)| edge.to == next.from)
 }
 
-/// The level that an anomaly breaks at least, as `docs/anomalies.md` has it.
-fn broken_by(anomaly: &Anomaly) -> Level {
+/// The weakest level that an anomaly violates, according to `docs/anomalies.md`.
+fn weakest_violated_level(anomaly: &Anomaly) -> Level {
     let (plain, of_sessions, of_time) = match anomaly.class {
         Class::DuplicateVersions | Class::IncompatibleOrders | Class::G0 => {
             (Level::ReadUncommitted, Level::StrongSessionSnapshotIsolation, None)
@@ -126,7 +128,7 @@ fn broken_by(anomaly: &Anomaly) -> Level {
     };
     match anomaly.through {
         None => plain,
-        Some(Kind::Session) => of_sessions,
+        Some(EdgeKind::Session) => of_sessions,
         Some(_) => of_time.unwrap_or(Level::StrongSnapshotIsolation),
     }
 }

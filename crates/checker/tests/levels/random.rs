@@ -1,4 +1,4 @@
-//! Random small histories: of registers or lists, valid and not.
+//! Random small histories of registers or lists, valid and invalid.
 
 use isolde_checker::{Builder, History, Item, Session, Status, Value};
 
@@ -53,7 +53,7 @@ pub fn history(random: &mut Random) -> History {
         let committed = !(aborts && random.chance(25));
         plans.push(Plan { session: random.below(sessions), committed, steps });
     }
-    // Mostly what a database could have shown, now and then anything at all.
+    // Mostly what a database could have returned, now and then an arbitrary version.
     let wild = random.below(3) * 15;
     let times = random.chance(50);
     build(random, &plans, items, lists, wild, times)
@@ -81,7 +81,7 @@ fn build(
         };
         plans.iter().enumerate().flat_map(of_item).collect()
     };
-    // The final list of each item: what committed ones appended, mostly one after the other.
+    // The final list of each item: the committed appends, mostly in the order of the transactions.
     let finals: Vec<Vec<(usize, u64)>> = (0..items)
         .map(|item| {
             let mut list = written(item);
@@ -92,7 +92,7 @@ fn build(
                         list.swap(at, random.below(at + 1));
                     }
                 }
-                // Each one's own appends keep their order.
+                // Each transaction's own appends keep their order.
                 let mut sorted = list.clone();
                 sorted.sort_by_key(|(_, value)| *value);
                 for owner in 0..plans.len() {
@@ -137,7 +137,7 @@ fn build(
                     }
                     let mut list: Vec<Value> =
                         all[..length].iter().map(|(_, value)| Value(*value)).collect();
-                    // Now and then what somebody rolls back.
+                    // Now and then an element that is rolled back later.
                     let others = written(item).into_iter().filter(|(of, _)| !plans[*of].committed);
                     list.extend(
                         others
@@ -162,8 +162,8 @@ fn build(
         if plan.committed {
             for item in 0..items {
                 state[item] = own[item].unwrap_or(state[item]);
-                if let Some(place) = finals[item].iter().rposition(|(of, _)| *of == at) {
-                    lengths[item] = lengths[item].max(place + 1);
+                if let Some(position) = finals[item].iter().rposition(|(of, _)| *of == at) {
+                    lengths[item] = lengths[item].max(position + 1);
                 }
             }
         }

@@ -1,44 +1,45 @@
-//! `isolde anomalies`: which classes of anomalies happen at which level, by running
-//! transactions at full speed and checking what they saw.
+//! `isolde anomalies`: which classes of anomalies occur at which level, by running
+//! transactions at full speed and checking their history.
 
-use super::hunt::wish::new_seed;
-use super::{Context, Outcome, known_levels, parse_levels};
-use crate::anomalies_args::AnomaliesArgs;
+use super::Outcome;
+use super::context::{Context, LevelChoice};
+use super::seed::new_seed;
+use crate::args::anomalies::AnomaliesArgs;
 use crate::exit_code::{ExitCode, Failure};
 use crate::table::layout_within;
 use isolde_checker::{Anomaly, Class, Status, check};
-use isolde_core::Level;
-use isolde_core::history::TargetInfo;
-use isolde_core::oracle::is_ruled_out;
 use isolde_engines::free_run::{FreeRun, OnAbort, Stop};
 use isolde_engines::runner::Runner;
-use isolde_hunt::workload::{Recording, Shape, Workload};
+use isolde_hunt::workload::{Shape, Workload, WorkloadRecorder};
+use isolde_model::Level;
+use isolde_model::history::TargetInfo;
+use isolde_oracles::is_ruled_out;
 use serde_json::{Value, json};
 
-/// A level of a target, and what happened at it.
+/// One level of a target, and the anomalies that occurred at it.
 struct Row {
     on: TargetInfo,
     level: Level,
     transactions: usize,
     committed: usize,
-    found: Vec<Found>,
+    found: Vec<FoundClass>,
 }
 
-/// A class that was found.
-struct Found {
+/// A class of anomalies that occurred.
+struct FoundClass {
     class: Class,
     count: usize,
-    /// The level's documentation rules it out.
+    /// Whether the documentation of the level rules it out.
     is_ruled_out: bool,
     witness: Vec<String>,
 }
 
 pub fn run(context: &Context<'_>, args: &AnomaliesArgs) -> Outcome {
-    let levels = parse_levels(&args.level)?;
-    let targets: Result<Vec<_>, _> = args.targets.iter().map(|t| context.parse_target(t)).collect();
+    let levels = LevelChoice::parse(&args.level)?;
+    let targets = context.parse_targets(&args.targets)?;
     let seed = args.seed.unwrap_or_else(new_seed);
-    let (rows, worst) = context.each_target(&targets?, |mut runner| {
-        let levels = known_levels(&runner, levels.as_ref());
+    let (rows, worst) = context.each_target(&targets, |mut runner| {
+        let levels = LevelChoice::among(levels.as_ref(), &runner);
         let rows = levels.into_iter().map(|level| survey(context, &mut runner, level, args, seed));
         rows.collect::<Result<Vec<Row>, Failure>>()
     });
@@ -51,16 +52,22 @@ pub fn run(context: &Context<'_>, args: &AnomaliesArgs) -> Outcome {
         context.console.print(&all.to_string());
     } else if !rows.is_empty() {
         context.console.print(table(context, &rows).trim_end());
+        let any = rows.iter().any(|row| !row.found.is_empty());
         let each = humantime::format_duration(args.time);
-        context.console.say(&format!(
-            "how often each class was found in {each} a level, seed {seed}; ! ruled out by the level's documentation"
+        context.console.comment(&format!(
+            "{} ({each} per level, seed {seed})",
+            match any {
+                true =>
+                    "Anomalies per class; ! marks a class that the level's documentation rules out",
+                false => "No anomaly occurred",
+            }
         ));
         for row in &rows {
             context.console.print(row.witnesses().trim_end());
         }
     }
     let broken = rows.iter().flat_map(|row| &row.found).any(|found| found.is_ruled_out);
-    Ok(worst.worse(if broken { ExitCode::Violation } else { ExitCode::Fine }))
+    Ok(worst.worse(if broken { ExitCode::Violation } else { ExitCode::Success }))
 }
 
 fn survey(
@@ -78,15 +85,15 @@ fn survey(
     let stop = Stop { transactions: None, time: Some(args.time) };
     let sessions = usize::from(args.sessions);
     let free = FreeRun { sessions, level: Some(level), on_abort: OnAbort::GiveUp, stop };
-    let history = Recording { shape, free, seed }.run(runner)?.history;
+    let history = WorkloadRecorder { shape, free, seed }.run(runner)?.history;
     let report = check(&history);
-    let found = |anomaly: &Anomaly| Found {
+    let found = |anomaly: &Anomaly| FoundClass {
         class: anomaly.class,
         count: anomaly.count,
         is_ruled_out: allows.as_ref().is_some_and(|allows| is_ruled_out(anomaly.class, allows)),
         witness: anomaly.sentences(&history),
     };
-    // No level of SQL promises anything about sessions or time.
+    // No isolation level of SQL restricts session order or real time.
     let of_data = report.anomalies.iter().filter(|anomaly| anomaly.through.is_none());
     Ok(Row {
         on,
@@ -131,12 +138,12 @@ fn table(context: &Context<'_>, rows: &[Row]) -> String {
 }
 
 impl Row {
-    /// A witness of each class. Classes that the same cycle shows stand together.
+    /// One witness per class; classes with the same cycle share one.
     fn witnesses(&self) -> String {
         let mut text = String::new();
-        let mut told: Vec<&Found> = Vec::new();
+        let mut shown: Vec<&FoundClass> = Vec::new();
         for found in &self.found {
-            if told.iter().any(|other| other.witness == found.witness) {
+            if shown.iter().any(|other| other.witness == found.witness) {
                 continue;
             }
             let same = self.found.iter().filter(|other| other.witness == found.witness);
@@ -146,13 +153,13 @@ impl Row {
             for sentence in &found.witness {
                 text.push_str(&format!("  {sentence}\n"));
             }
-            told.push(found);
+            shown.push(found);
         }
         text
     }
 
     fn json(&self) -> Value {
-        let found = |found: &Found| {
+        let found = |found: &FoundClass| {
             json!({"class": found.class.name(), "count": found.count,
                 "ruled_out": found.is_ruled_out, "witness": found.witness})
         };

@@ -1,24 +1,26 @@
-//! `isolde clean`: removes the databases that killed Isoldes have left on a
+//! `isolde clean`: removes the databases that killed Isolde processes left on a
 //! user's server.
 
-use super::{Context, Outcome};
+use super::Outcome;
+use super::context::Context;
+use crate::args::clean::CleanArgs;
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
-use isolde_engines::server::leftovers::{self, Leftovers};
+use isolde_engines::server::abandoned::{self, Cleanup};
 use isolde_engines::target::Target;
 use serde_json::json;
 
-pub fn run(context: &Context<'_>, target: &str) -> Outcome {
-    let target = context.parse_target(target)?;
+pub fn run(context: &Context<'_>, args: &CleanArgs) -> Outcome {
+    let target = context.parse_target(&args.target)?;
     if !matches!(target, Target::Url(_)) {
-        let why = format!("{target} is no URL; private servers leave nothing behind");
+        let why = format!("{target} is not a URL; private servers leave nothing to clean");
         return Err(Failure::new(ExitCode::Usage, why));
     }
-    let mut door = target.door()?;
-    let found = leftovers::clean(door.as_mut(), None)?;
+    let mut connection = target.admin_connection()?;
+    let found = abandoned::clean(connection.as_mut(), None)?;
     if context.json {
         let stuck: Vec<_> =
-            found.stuck.iter().map(|(name, why)| json!({"database": name, "why": why})).collect();
+            found.failed.iter().map(|(name, why)| json!({"database": name, "why": why})).collect();
         let all = json!({
             "target": target.to_string(),
             "removed": found.removed,
@@ -30,28 +32,28 @@ pub fn run(context: &Context<'_>, target: &str) -> Outcome {
     } else {
         show(context, &found);
     }
-    Ok(if found.stuck.is_empty() { ExitCode::Fine } else { ExitCode::Unreachable })
+    Ok(if found.failed.is_empty() { ExitCode::Success } else { ExitCode::Unreachable })
 }
 
-fn show(context: &Context<'_>, found: &Leftovers) {
+fn show(context: &Context<'_>, found: &Cleanup) {
     let console = context.console;
     for name in &found.removed {
         console.print(&format!("removed     {name}"));
     }
     for name in &found.in_use {
-        console.say(&format!("left alone  {name}: its owner is at work"));
+        console.comment(&format!("kept        {name}: its process is running"));
     }
     for name in &found.elsewhere {
-        console.say(&format!(
-            "left alone  {name}: made on another machine or in another container; only there can \
-             one tell whether its owner is dead"
+        console.comment(&format!(
+            "kept        {name}: created on another machine or in another container; run `isolde \
+             clean` there"
         ));
     }
-    for (name, why) in &found.stuck {
+    for (name, why) in &found.failed {
         let text = format!("not removed {name}: {why}");
         console.print(&console.paint(Style::Bad, &text));
     }
-    if *found == Leftovers::default() {
-        console.say("nothing that Isolde has left");
+    if *found == Cleanup::default() {
+        console.comment("nothing to remove");
     }
 }

@@ -1,20 +1,22 @@
-//! `isolde driver-check`: does a driver follow the protocol?
+//! `isolde driver-check`: checks that a driver follows the protocol.
 
-use super::{Context, Outcome};
+use super::Outcome;
+use super::context::Context;
+use crate::args::driver_check::DriverCheckArgs;
 use crate::console::Style;
 use crate::exit_code::ExitCode;
 use isolde_engines::driver::check;
 use isolde_engines::driver::command::DriverCommand;
 
-pub fn run(context: &Context<'_>, words: &[String]) -> Outcome {
-    // One word may be a whole command line, as after `driver:`.
-    let command = match words {
+pub fn run(context: &Context<'_>, args: &DriverCheckArgs) -> Outcome {
+    // A single word may be a whole command line, as after `driver:`.
+    let command = match args.command.as_slice() {
         [line] => DriverCommand::parse(line)?,
         [program, args @ ..] => {
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             DriverCommand::new(program.clone(), &args)
         }
-        [] => unreachable!("clap asks for a command"),
+        [] => unreachable!("clap requires a command"),
     };
     let results = check::check(&command);
     let failed = results.iter().filter(|r| !r.ok).count();
@@ -37,7 +39,7 @@ pub fn run(context: &Context<'_>, words: &[String]) -> Outcome {
             };
             context.console.print(&format!("{mark}  {}{detail}", result.name));
         }
-        context.console.say(&format!("{} checks, {failed} failed", results.len()));
+        context.console.comment(&format!("{} checks, {failed} failed", results.len()));
     }
-    Ok(if failed == 0 { ExitCode::Fine } else { ExitCode::Violation })
+    Ok(if failed == 0 { ExitCode::Success } else { ExitCode::Violation })
 }

@@ -1,13 +1,16 @@
-//! `isolde fetch`: brings servers into the cache through package clients.
+//! `isolde fetch`: downloads servers into the cache with package managers.
 
-use super::{Context, Outcome};
+use super::Outcome;
+use super::context::Context;
+use crate::args::fetch::FetchArgs;
 use crate::exit_code::{ExitCode, Failure};
 use isolde_engines::fetch;
-use isolde_engines::target::{Named, Target};
+use isolde_engines::target::{NamedEngine, Target};
 
-pub fn run(context: &Context<'_>, engines: &[String]) -> Outcome {
-    let wanted: Result<Vec<Named>, Failure> = engines.iter().map(|t| named(context, t)).collect();
-    let mut worst = ExitCode::Fine;
+pub fn run(context: &Context<'_>, args: &FetchArgs) -> Outcome {
+    let wanted: Result<Vec<NamedEngine>, Failure> =
+        args.engines.iter().map(|t| named(context, t)).collect();
+    let mut worst = ExitCode::Success;
     let mut fetched = Vec::new();
     for name in wanted? {
         let version = name.version.as_deref();
@@ -38,7 +41,7 @@ pub fn run(context: &Context<'_>, engines: &[String]) -> Outcome {
     Ok(worst)
 }
 
-fn named(context: &Context<'_>, text: &str) -> Result<Named, Failure> {
+fn named(context: &Context<'_>, text: &str) -> Result<NamedEngine, Failure> {
     match context.parse_target(text)? {
         Target::Named(named) => Ok(named),
         other => Err(Failure::new(

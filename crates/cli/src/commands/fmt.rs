@@ -1,16 +1,18 @@
-//! `isolde fmt`: case files in their one canonical form.
+//! `isolde fmt`: rewrites case files in their canonical form.
 
-use super::{Context, Outcome, read_file};
+use super::Outcome;
+use super::context::Context;
+use crate::args::fmt::FmtArgs;
 use crate::exit_code::{ExitCode, Failure};
-use crate::whole_file;
-use isolde_core::case;
-use std::path::{Path, PathBuf};
+use crate::files::{self, read_text};
+use isolde_model::case;
+use std::path::Path;
 
-pub fn run(context: &Context<'_>, files: &[PathBuf], check: bool) -> Outcome {
-    let mut worst = ExitCode::Fine;
+pub fn run(context: &Context<'_>, args: &FmtArgs) -> Outcome {
+    let mut worst = ExitCode::Success;
     let mut report = Vec::new();
-    for path in files {
-        let text = read_file(path)?;
+    for path in &args.files {
+        let text = read_text(path)?;
         let parsed = match case::parse(&text) {
             Ok(parsed) => parsed,
             Err(error) => {
@@ -21,19 +23,19 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], check: bool) -> Outcome {
         };
         let formatted = case::format(&parsed);
         let changed = formatted != text;
-        if path == Path::new("-") && !check {
+        if path == Path::new("-") && !args.check {
             context.console.print_exactly(&formatted);
             continue;
         }
-        if changed && check {
+        if changed && args.check {
             worst = worst.worse(ExitCode::Violation);
         } else if changed {
-            whole_file::write(path, &formatted).map_err(|e| Failure::cannot_write(path, &e))?;
+            files::replace(path, &formatted).map_err(|e| Failure::cannot_write(path, &e))?;
         }
         report.push(serde_json::json!({"file": path, "changed": changed}));
         if changed && !context.json {
-            let verb = if check { "would change" } else { "formatted" };
-            context.console.say(&format!("{verb} {}", path.display()));
+            let verb = if args.check { "would change" } else { "formatted" };
+            context.console.comment(&format!("{verb} {}", path.display()));
         }
     }
     if context.json {

@@ -1,36 +1,38 @@
-//! `isolde list`: the library, and where each of its bugs shows.
+//! `isolde list`: the library of known bugs, and where each of them occurs.
 
-use super::{Context, Outcome};
+use super::Outcome;
+use super::context::Context;
+use crate::args::list::ListArgs;
 use crate::console::Style;
 use crate::exit_code::ExitCode;
 use crate::known_bugs;
-use crate::library::{self, Entry, Seen, Showing};
+use crate::library::{self, BugStatus, Entry, Occurrence};
 use crate::table::layout;
+use isolde_reference::rules;
 use serde_json::json;
-use std::path::Path;
 
-pub fn run(
-    context: &Context<'_>,
-    regex: Option<&str>,
-    folder: Option<&Path>,
-    markdown: bool,
-) -> Outcome {
-    let entries = library::load(folder, regex)?;
+pub fn run(context: &Context<'_>, args: &ListArgs) -> Outcome {
     let console = context.console;
-    if markdown {
+    if args.rules {
+        console.print(&rules::page::markdown());
+        return Ok(ExitCode::Success);
+    }
+    let entries = library::load(args.cases.as_deref(), args.regex.as_deref())?;
+    if args.markdown {
         console.print(&known_bugs::markdown(&entries));
     } else if context.json {
         let all: Vec<serde_json::Value> = entries.iter().map(as_json).collect();
         console.print(&json!({"isolde": env!("CARGO_PKG_VERSION"), "cases": all}).to_string());
     } else {
-        let mut rows = vec![vec!["case".into(), "engines".into(), "kind".into(), "shows".into()]];
+        let mut rows =
+            vec![vec!["case".into(), "engines".into(), "kind".into(), "occurs on".into()]];
         rows[0].push("title".to_string());
         for entry in &entries {
             rows.push(vec![
                 entry.case.id.clone(),
                 engines(entry),
                 entry.kind_name().into(),
-                known_bugs::where_it_shows(&entry.seen()),
+                known_bugs::where_it_occurs(&entry.occurrences()),
                 entry.case.title.clone(),
             ]);
         }
@@ -40,9 +42,9 @@ pub fn run(
             (_, 3) => console.paint(Style::Doubt, text),
             _ => text.to_string(),
         }));
-        console.say(&known_bugs::count(&entries));
+        console.comment(&known_bugs::count(&entries));
     }
-    Ok(ExitCode::Fine)
+    Ok(ExitCode::Success)
 }
 
 fn engines(entry: &Entry) -> String {
@@ -53,19 +55,19 @@ fn engines(entry: &Entry) -> String {
 fn as_json(entry: &Entry) -> serde_json::Value {
     let case = &entry.case;
     let recorded: Vec<serde_json::Value> = entry
-        .seen()
+        .occurrences()
         .iter()
-        .map(|seen: &Seen| {
+        .map(|occurrence: &Occurrence| {
             json!({
-                "engine": seen.engine,
-                "version": seen.version,
-                "level": seen.level,
-                "outcome": match seen.showing {
-                    Showing::Shows => "shows",
-                    Showing::Sometimes => "sometimes",
-                    Showing::NotSeen => "not seen",
-                    Showing::Refused => "refused",
-                    Showing::Unjudged => "recorded",
+                "engine": occurrence.engine,
+                "version": occurrence.version,
+                "level": occurrence.level,
+                "outcome": match occurrence.status {
+                    BugStatus::Occurs => "shows",
+                    BugStatus::Sometimes => "sometimes",
+                    BugStatus::NotSeen => "not seen",
+                    BugStatus::Refused => "refused",
+                    BugStatus::Undefined => "recorded",
                 },
             })
         })

@@ -1,75 +1,85 @@
-//! `isolde matrix`: which anomalies each level of each target lets through.
+//! `isolde matrix`: which anomalies each level of each target allows.
 
-use super::{Context, Outcome, known_levels, parse_levels};
+use super::Outcome;
+use super::context::{Context, LevelChoice};
+use crate::args::matrix::MatrixArgs;
 use crate::console::{Console, Style};
 use crate::exit_code::{ExitCode, Failure};
 use crate::scenarios;
 use crate::table::layout;
-use isolde_core::case::Case;
-use isolde_core::matrix::{self, Cell, Outcome as Shown};
-use isolde_core::transcript::transcript;
-use isolde_core::{Anomaly, History, Level};
 use isolde_engines::runner::{RunError, Runner};
+use isolde_engines::target::Target;
+use isolde_model::case::Case;
+use isolde_model::matrix;
+use isolde_model::matrix::{Cell, Outcome as CellOutcome};
+use isolde_model::transcript::transcript;
+use isolde_model::{Anomaly, History, Level};
 
-pub fn run(
+pub fn run(context: &Context<'_>, args: &MatrixArgs) -> Outcome {
+    let explained = args.explain.as_deref().map(CellName::parse).transpose()?;
+    let levels = LevelChoice::parse(&args.level)?;
+    let targets = context.parse_targets(&args.targets)?;
+    run_on(context, &targets, levels.as_ref(), explained.as_ref())
+}
+
+/// Prints the matrix of the targets, or the transcripts of the cells to explain.
+pub fn run_on(
     context: &Context<'_>,
-    targets: &[String],
-    explain: Option<&str>,
-    levels: &[String],
+    targets: &[Target],
+    levels: Option<&LevelChoice>,
+    explained: Option<&CellName>,
 ) -> Outcome {
-    let wish = explain.map(CellName::parse).transpose()?;
-    let levels = parse_levels(levels)?;
-    let parsed: Result<Vec<_>, _> = targets.iter().map(|t| context.parse_target(t)).collect();
     let cases = scenarios::hermitage();
-    let (cells, worst) = context.each_target(&parsed?, |mut runner| {
-        let chosen = known_levels(&runner, levels.as_ref());
-        fill(context, &mut runner, &cases, &chosen, wish.as_ref())
+    let (cells, worst) = context.each_target(targets, |mut runner| {
+        let chosen = LevelChoice::among(levels, &runner);
+        fill(context, &mut runner, &cases, &chosen, explained)
     });
     let cells: Vec<Cell> = cells.into_iter().flatten().collect();
-    if let Some(wish) = &wish
+    if let Some(name) = explained
         && cells.is_empty()
-        && worst == ExitCode::Fine
+        && worst == ExitCode::Success
     {
-        let message = format!("no cell matches {}", wish.text);
+        let message = format!("no cell matches {}", name.text);
         return Err(Failure::new(ExitCode::Usage, message));
     }
     if context.json {
         let version = env!("CARGO_PKG_VERSION");
         let all = serde_json::json!({"isolde": version, "cells": cells});
         context.console.print(&all.to_string());
-    } else if wish.is_none() && !cells.is_empty() {
+    } else if explained.is_none() && !cells.is_empty() {
         context.console.print(&render(context.console, &cells));
-        context.console.say(&legend(context.console, &cells));
+        context.console.comment(&legend(context.console, &cells));
     }
     Ok(cells.iter().fold(worst, |worst, cell| worst.worse(code_of(cell))))
 }
 
-/// A level that lets through what its documentation rules out is a violation.
+/// A level that allows what its documentation rules out is a violation.
 fn code_of(cell: &Cell) -> ExitCode {
     match cell.outcome {
-        Shown::Undecided => ExitCode::Undecided,
-        _ if broke_promise(cell) => ExitCode::Violation,
-        _ => ExitCode::Fine,
+        CellOutcome::Undecided => ExitCode::Undecided,
+        _ if breaks_documentation(cell) => ExitCode::Violation,
+        _ => ExitCode::Success,
     }
 }
 
-fn broke_promise(cell: &Cell) -> bool {
-    let happened = matches!(cell.outcome, Shown::Possible | Shown::ReadsOnly);
+fn breaks_documentation(cell: &Cell) -> bool {
+    let happened = matches!(cell.outcome, CellOutcome::Possible | CellOutcome::ReadsOnly);
     happened && cell.documented == Some(false)
 }
 
+/// Runs the scenarios of every anomaly at every level.
 fn fill(
     context: &Context<'_>,
     runner: &mut Runner,
     cases: &[Case],
     levels: &[Level],
-    wish: Option<&CellName>,
+    explained: Option<&CellName>,
 ) -> Result<Vec<Cell>, Failure> {
     let info = runner.engine.info().clone();
     let mut cells = Vec::new();
     for level in levels {
         for anomaly in Anomaly::ALL {
-            if wish.is_some_and(|w| !w.matches(&info.engine, *level, anomaly)) {
+            if explained.is_some_and(|name| !name.matches(&info.engine, *level, anomaly)) {
                 continue;
             }
             context.console.progress(&format!("{} {level}: {anomaly}", info.target));
@@ -89,9 +99,14 @@ fn fill(
                 case: mine[decided_by].id.clone(),
                 documented: allows.map(|a| a.contains(&anomaly)),
             });
-            if wish.is_some() && !context.json {
+            if explained.is_some() && !context.json {
                 context.console.end_progress();
-                explain(context.console, cells.last().expect("just pushed"), &runs, decided_by);
+                explain_cell(
+                    context.console,
+                    cells.last().expect("just pushed"),
+                    &runs,
+                    decided_by,
+                );
             }
         }
     }
@@ -114,7 +129,7 @@ fn histories(runner: &mut Runner, cases: &[&Case], level: Level) -> Result<Vec<H
     Ok(histories)
 }
 
-fn explain(console: &Console, cell: &Cell, runs: &[(&Case, &History)], decided_by: usize) {
+fn explain_cell(console: &Console, cell: &Cell, runs: &[(&Case, &History)], decided_by: usize) {
     let (case, history) = runs[decided_by];
     let title = format!(
         "{} {} at {}: {} is {} ({})",
@@ -135,7 +150,7 @@ fn explain(console: &Console, cell: &Cell, runs: &[(&Case, &History)], decided_b
         .iter()
         .map(|c| c.claims.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "))
         .collect();
-    console.print(&format!("It would be possible when: {}.\n", conditions.join(";\n  or ")));
+    console.print(&format!("The anomaly is possible if: {}.\n", conditions.join(";\n  or ")));
 }
 
 fn render(console: &Console, cells: &[Cell]) -> String {
@@ -144,7 +159,7 @@ fn render(console: &Console, cells: &[Cell]) -> String {
             .chain(Anomaly::ALL.iter().map(ToString::to_string))
             .collect(),
     ];
-    let mut looks: Vec<Vec<Option<&Cell>>> = vec![Vec::new()];
+    let mut painted: Vec<Vec<Option<&Cell>>> = vec![Vec::new()];
     let mut at = 0;
     let mut last_target = "";
     while at < cells.len() {
@@ -152,7 +167,7 @@ fn render(console: &Console, cells: &[Cell]) -> String {
         if first.target != last_target {
             let name = format!("{} {}", first.engine, first.version);
             rows.push(vec![name]);
-            looks.push(Vec::new());
+            painted.push(Vec::new());
             last_target = &first.target;
         }
         let row: Vec<&Cell> = cells[at..]
@@ -165,52 +180,53 @@ fn render(console: &Console, cells: &[Cell]) -> String {
                 .chain(row.iter().map(|c| mark(c)))
                 .collect(),
         );
-        looks.push(std::iter::once(None).chain(row.into_iter().map(Some)).collect());
+        painted.push(std::iter::once(None).chain(row.into_iter().map(Some)).collect());
     }
-    layout(&rows, 60, &|r, c, text| match looks[r].get(c).copied().flatten() {
+    layout(&rows, 60, &|r, c, text| match painted[r].get(c).copied().flatten() {
         Some(cell) => console.paint(style(cell), text),
-        None if r == 0 || looks[r].is_empty() => console.paint(Style::Strong, text),
+        None if r == 0 || painted[r].is_empty() => console.paint(Style::Strong, text),
         None => text.to_string(),
     })
 }
 
 fn mark(cell: &Cell) -> String {
     let sign = match cell.outcome {
-        Shown::Prevented => "✓",
-        Shown::Possible => "–",
-        Shown::ReadsOnly => "r",
-        Shown::Undecided => "?",
+        CellOutcome::Prevented => "✓",
+        CellOutcome::Possible => "–",
+        CellOutcome::ReadsOnly => "r",
+        CellOutcome::Undecided => "?",
     };
-    if broke_promise(cell) { format!("{sign}!") } else { sign.into() }
+    if breaks_documentation(cell) { format!("{sign}!") } else { sign.into() }
 }
 
 fn style(cell: &Cell) -> Style {
     match cell.outcome {
-        _ if broke_promise(cell) => Style::Bad,
-        Shown::Prevented => Style::Good,
-        Shown::Possible => Style::Dim,
-        Shown::ReadsOnly | Shown::Undecided => Style::Doubt,
+        _ if breaks_documentation(cell) => Style::Bad,
+        CellOutcome::Prevented => Style::Good,
+        CellOutcome::Possible => Style::Dim,
+        CellOutcome::ReadsOnly | CellOutcome::Undecided => Style::Doubt,
     }
 }
 
 fn legend(console: &Console, cells: &[Cell]) -> String {
     let mut text = String::from(
-        "\n✓ prevented   – possible   r reads only (SELECTs are safe, predicates of UPDATE and DELETE are not)",
+        "\n✓ prevented   – possible   r prevented for SELECT only (not for predicates of UPDATE and DELETE)",
     );
-    if cells.iter().any(|c| c.outcome == Shown::Undecided) {
+    if cells.iter().any(|c| c.outcome == CellOutcome::Undecided) {
         text.push_str("   ? undecided");
     }
-    if cells.iter().any(broke_promise) {
-        text.push_str("\n! the documentation of the level rules it out");
+    if cells.iter().any(breaks_documentation) {
+        text.push_str("\n! possible although the documentation of the level rules it out");
     }
     text.push('\n');
     for anomaly in Anomaly::ALL {
         text.push_str(&console.paint(Style::Dim, &format!("{anomaly:9}{}", anomaly.meaning())));
         text.push('\n');
     }
-    if let Some(cell) = cells.iter().find(|c| c.outcome != Shown::Prevented).or(cells.first()) {
+    if let Some(cell) = cells.iter().find(|c| c.outcome != CellOutcome::Prevented).or(cells.first())
+    {
         text.push_str(&format!(
-            "See why: isolde matrix {} --explain {}/{}\n",
+            "Why? isolde matrix {} --explain {}/{}\n",
             cell.target,
             cell.level.short(),
             cell.anomaly
@@ -219,8 +235,8 @@ fn legend(console: &Console, cells: &[Cell]) -> String {
     text
 }
 
-/// `P4`, `RR/P4` or `postgres/RR/P4`.
-struct CellName {
+/// The name of one or more cells: `P4`, `RR/P4` or `postgres/RR/P4`.
+pub struct CellName {
     text: String,
     engine: Option<String>,
     level: Option<Level>,

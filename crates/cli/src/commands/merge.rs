@@ -1,9 +1,11 @@
-//! `isolde merge DIR… --out DIR`: the output folders of shards as one, with
-//! the exit code that a single hunt over all of them would have had.
+//! `isolde merge DIR… --out DIR`: merges the output folders of shards, with the
+//! exit code of the same hunt without shards.
 
+use super::Outcome;
+use super::context::Context;
 use super::report;
-use super::{Context, Outcome};
-use crate::baseline::BaselineArgs;
+use crate::args::merge::MergeArgs;
+use crate::baseline::BaselineFile;
 use crate::console::Style;
 use crate::exit_code::ExitCode;
 use isolde_hunt::folder::Folder;
@@ -12,15 +14,11 @@ use isolde_hunt::summary::Summary;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-pub fn run(
-    context: &Context<'_>,
-    parts: &[PathBuf],
-    out: &Path,
-    baseline: &BaselineArgs,
-) -> Outcome {
-    let baseline = baseline.read()?;
+pub fn run(context: &Context<'_>, args: &MergeArgs) -> Outcome {
+    let MergeArgs { dirs: parts, out, baseline } = args;
+    let baseline = BaselineFile::read(baseline)?;
     for part in parts {
-        report::is_hunt(part)?;
+        report::check_is_hunt(part)?;
     }
     let paths: Vec<&Path> = parts.iter().map(PathBuf::as_path).collect();
     let mut summary = merge::merge(&paths, out)?;
@@ -32,7 +30,7 @@ pub fn run(
     }
     let page = report::write(out)?;
     print(context, &summary, parts.len(), &page);
-    Ok(if summary.new_bugs() > 0 { ExitCode::Violation } else { ExitCode::Fine })
+    Ok(if summary.new_bugs() > 0 { ExitCode::Violation } else { ExitCode::Success })
 }
 
 fn print(context: &Context<'_>, summary: &Summary, parts: usize, page: &Path) {
@@ -58,7 +56,7 @@ fn print(context: &Context<'_>, summary: &Summary, parts: usize, page: &Path) {
     };
     let found =
         format!("{} bug{known}, {} undecided, {} documented", v.bug, v.undecided, v.documented);
-    context.console.say(&format!(
+    context.console.comment(&format!(
         "{parts} folders, {} cases, {} statements: {}",
         summary.cases,
         summary.statements,
@@ -70,14 +68,14 @@ fn print(context: &Context<'_>, summary: &Summary, parts: usize, page: &Path) {
     context.console.print(&page.display().to_string());
 }
 
-/// A fleet of which a part is lost has not done what it was asked for.
+/// A note on the shards that are missing; none if all are there.
 fn missing(summary: &Summary) -> Option<String> {
     let of = summary.shards.first()?.of;
     let here = |part: &u64| summary.shards.iter().any(|s| s.part == *part);
-    // A damaged folder may claim any number of shards.
+    // Bounded: a damaged folder may claim any number of shards.
     let gone: Vec<String> =
         (1..=of).filter(|p| !here(p)).take(8).map(|p| format!("{p}/{of}")).collect();
     let count = of - (summary.shards.len() as u64).min(of);
     let more = if count > gone.len() as u64 { " and more" } else { "" };
-    (count > 0).then(|| format!("shards that are not here: {}{more}", gone.join(", ")))
+    (count > 0).then(|| format!("missing shards: {}{more}", gone.join(", ")))
 }

@@ -1,11 +1,15 @@
-//! `isolde order`: the order in which a database executed what a trace has.
+//! `isolde order`: infers the order in which a database executed the operations
+//! of a trace.
 
-use super::{Context, Outcome, read_file};
+use super::Outcome;
+use super::context::Context;
+use crate::args::order::OrderArgs;
 use crate::exit_code::{ExitCode, Failure};
-use crate::order_args::OrderArgs;
-use crate::whole_file;
-use isolde_core::order::{self, Inferred, Names, Noted, Schedule};
-use isolde_core::{Trace, case};
+use crate::files::{self, read_text};
+use isolde_model::{Trace, case};
+use isolde_order as order;
+use isolde_order::leopard;
+use isolde_order::{Inferred, Names, Occurrences, Schedule};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -21,21 +25,42 @@ pub fn run(context: &Context<'_>, args: &OrderArgs) -> Outcome {
         write_case(&trace, &inferred, &args.trace, path)?;
     }
     if context.json {
-        context.console.print(&told(&trace, &inferred).to_string());
+        context.console.print(&json_of(&trace, &inferred).to_string());
     } else {
-        context.console.print(&text(&trace, &inferred, args));
+        context.console.print(&text_of(&trace, &inferred, args));
     }
-    Ok(if inferred.is_cut_off() { ExitCode::Undecided } else { ExitCode::Fine })
+    Ok(if inferred.is_cut_off() { ExitCode::Undecided } else { ExitCode::Success })
 }
 
-/// Isolde's own trace, or a folder of Leopard's.
+/// Reads a trace of Isolde's own, or a folder of Leopard's.
 fn read(path: &Path) -> Result<Trace, Failure> {
     let bad = |why: String| Failure::new(ExitCode::BadInput, why);
     if path.is_dir() {
-        return isolde_histories::read_leopard(path).map_err(|e| bad(e.to_string()));
+        let files = leopard_files(path)?;
+        return leopard::read(&files).map_err(|e| bad(e.to_string()));
     }
-    let text = read_file(path)?;
+    let text = read_text(path)?;
     Trace::from_lines(text.lines()).map_err(|e| bad(format!("{}: {e}", path.display())))
+}
+
+/// The names and texts of Leopard's files, one per thread.
+fn leopard_files(folder: &Path) -> Result<Vec<(String, String)>, Failure> {
+    let failed = |path: &Path, why: std::io::Error| {
+        Failure::new(ExitCode::BadInput, format!("{}: {why}", path.display()))
+    };
+    let entries = std::fs::read_dir(folder).map_err(|e| failed(folder, e))?;
+    let mut files: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    if files.is_empty() {
+        let why = format!("{}: there are no .json files in it, one per thread", folder.display());
+        return Err(Failure::new(ExitCode::BadInput, why));
+    }
+    let read = |file: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(file).map_err(|e| failed(file, e))?;
+        Ok((file.display().to_string(), text))
+    };
+    files.iter().map(read).collect()
 }
 
 fn write_case(trace: &Trace, inferred: &Inferred, from: &Path, path: &Path) -> Result<(), Failure> {
@@ -46,20 +71,20 @@ fn write_case(trace: &Trace, inferred: &Inferred, from: &Path, path: &Path) -> R
     let case = Schedule::of(trace, inferred)
         .case(trace, if id.is_empty() { "trace" } else { id })
         .map_err(|e| Failure::new(ExitCode::BadInput, format!("{}: {e}", from.display())))?;
-    whole_file::write(path, &case::format(&case)).map_err(|e| Failure::cannot_write(path, &e))
+    files::replace(path, &case::format(&case)).map_err(|e| Failure::cannot_write(path, &e))
 }
 
-fn told(trace: &Trace, inferred: &Inferred) -> Value {
+fn json_of(trace: &Trace, inferred: &Inferred) -> Value {
     let names = Names::new(trace);
-    let noted = |name: &str, meaning: &str, noted: &Noted| json!({"what": name, "meaning": meaning, "count": noted.count, "first": names.of(noted)});
-    let irregular = inferred.irregular.iter().map(|(w, n)| noted(w.name(), w.meaning(), n));
+    let noted = |name: &str, meaning: &str, noted: &Occurrences| json!({"what": name, "meaning": meaning, "count": noted.count, "first": names.of(noted)});
+    let irregular = inferred.violations.iter().map(|(w, n)| noted(w.name(), w.meaning(), n));
     let open = inferred.open.iter().map(|(what, n)| noted(what.name(), what.meaning(), n));
-    let rules = inferred.told.iter().map(|(rule, count)| (rule.name(), *count));
+    let rules = inferred.decided.iter().map(|(rule, count)| (rule.name(), *count));
     json!({
         "operations": trace.operations.len(),
         "transactions": trace.transactions.len(),
         "protocol": inferred.control.protocol,
-        "sees": inferred.control.sees,
+        "sees": inferred.control.read_visibility,
         "told": rules.collect::<std::collections::BTreeMap<_, _>>(),
         "irregular": irregular.collect::<Vec<_>>(),
         "open": open.collect::<Vec<_>>(),
@@ -67,7 +92,7 @@ fn told(trace: &Trace, inferred: &Inferred) -> Value {
     })
 }
 
-fn text(trace: &Trace, inferred: &Inferred, args: &OrderArgs) -> String {
+fn text_of(trace: &Trace, inferred: &Inferred, args: &OrderArgs) -> String {
     let names = Names::new(trace);
     let mut out = String::new();
     let on = [trace.on.engine.as_str(), trace.on.version.as_str()].join(" ");
@@ -75,7 +100,7 @@ fn text(trace: &Trace, inferred: &Inferred, args: &OrderArgs) -> String {
     let level = trace.level.map_or(String::new(), |level| format!(" at {level}"));
     let _ = writeln!(
         out,
-        "{} operations of {} transactions in {} sessions{on}{level}: {} batches by {}",
+        "{} operations of {} transactions in {} sessions{on}{level}: {} batches under {}",
         trace.operations.len(),
         trace.transactions.len(),
         trace.sessions.len(),
@@ -83,10 +108,10 @@ fn text(trace: &Trace, inferred: &Inferred, args: &OrderArgs) -> String {
         inferred.control.protocol.name()
     );
     let rules: Vec<String> =
-        inferred.told.iter().map(|(rule, count)| format!("{} {count}", rule.name())).collect();
-    let rules = if rules.is_empty() { "nothing conflicts".into() } else { rules.join(", ") };
-    let _ = writeln!(out, "told by: {rules}");
-    let mut list = |title: &str, meaning: &str, noted: &Noted| {
+        inferred.decided.iter().map(|(rule, count)| format!("{} {count}", rule.name())).collect();
+    let rules = if rules.is_empty() { "no operations conflict".into() } else { rules.join(", ") };
+    let _ = writeln!(out, "ordered by: {rules}");
+    let mut list = |title: &str, meaning: &str, noted: &Occurrences| {
         let _ = writeln!(out, "{title}: {} {meaning}", noted.count);
         for name in names.of(noted) {
             let _ = writeln!(out, "  {name}");
@@ -95,14 +120,14 @@ fn text(trace: &Trace, inferred: &Inferred, args: &OrderArgs) -> String {
             let _ = writeln!(out, "  …");
         }
     };
-    for (what, noted) in &inferred.irregular {
-        list("not explained by the protocol", what.meaning(), noted);
+    for (what, noted) in &inferred.violations {
+        list("protocol violation", what.meaning(), noted);
     }
     for (what, noted) in &inferred.open {
-        list("open", what.meaning(), noted);
+        list("undecided", what.meaning(), noted);
     }
     if let Some(path) = &args.case {
-        let _ = writeln!(out, "the schedule: {}", path.display());
+        let _ = writeln!(out, "schedule written to {}", path.display());
     }
     if args.summary {
         return out.trim_end().to_string();

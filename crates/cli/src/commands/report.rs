@@ -1,23 +1,26 @@
-//! `isolde report DIR`: the page of a hunt, written again from its folder.
+//! `isolde report DIR`: rewrites the report page of a hunt from its folder.
 
-use super::{Context, Outcome};
-use crate::baseline::BaselineArgs;
+use super::Outcome;
+use super::context::Context;
+use crate::args::report::ReportArgs;
+use crate::baseline::BaselineFile;
 use crate::exit_code::{ExitCode, Failure};
 use crate::page;
 use isolde_hunt::folder::Folder;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-pub fn run(context: &Context<'_>, dir: &Path, baseline: &BaselineArgs) -> Outcome {
-    is_hunt(dir)?;
-    let baseline = baseline.read()?;
-    // A hunt that still runs has the folder to itself; it needs no repair.
+pub fn run(context: &Context<'_>, args: &ReportArgs) -> Outcome {
+    let dir = args.dir.as_path();
+    check_is_hunt(dir)?;
+    let baseline = BaselineFile::read(&args.baseline)?;
+    // A running hunt locks its folder, and needs no repair.
     if let Ok(folder) = Folder::reopen(dir) {
         let restored = folder.repair()?;
         if restored > 0 {
             context.console.note(&format!(
-                "{}: findings.jsonl was not whole; {restored} of its lines were written again from \
-                 the folders in findings/",
+                "{}: findings.jsonl was incomplete; {restored} of its lines were restored from the \
+                 folders in findings/",
                 dir.display()
             ));
         }
@@ -35,28 +38,28 @@ pub fn run(context: &Context<'_>, dir: &Path, baseline: &BaselineArgs) -> Outcom
     } else {
         context.console.print(&file.display().to_string());
     }
-    Ok(ExitCode::Fine)
+    Ok(ExitCode::Success)
 }
 
-/// Whoever mistypes a folder hears of the folder, not of a file in it.
+/// Writes the report page into the output folder of a hunt.
 pub fn write(dir: &Path) -> Result<PathBuf, Failure> {
-    is_hunt(dir)?;
+    check_is_hunt(dir)?;
     Ok(page::write(dir)?)
 }
 
-pub fn is_hunt(dir: &Path) -> Result<(), Failure> {
+/// Checks that a folder is the output of a hunt, so that a mistyped name is
+/// reported as such and not as a missing file in it.
+pub fn check_is_hunt(dir: &Path) -> Result<(), Failure> {
     let shown = dir.display();
     let wrong = |message: String| Err(Failure::new(ExitCode::BadInput, message));
     if !dir.exists() {
-        return wrong(format!("{shown}: there is no such folder"));
+        return wrong(format!("{shown}: no such folder"));
     }
     if !dir.is_dir() {
-        return wrong(format!("{shown}: this is a file; name the output folder of a hunt"));
+        return wrong(format!("{shown} is a file; name the output folder of a hunt"));
     }
     if !dir.join("hunt.json").exists() {
-        return wrong(format!(
-            "{shown}: there is no hunt.json in it, so it is not the output folder of a hunt"
-        ));
+        return wrong(format!("{shown} is not the output folder of a hunt: it has no hunt.json"));
     }
     Ok(())
 }
@@ -66,16 +69,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_to_name_a_wrong_folder_has_its_own_words() {
+    fn write_reports_what_is_wrong_with_the_folder() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         std::fs::write(&file, "").unwrap();
-        let said = |path: &Path| write(path).unwrap_err();
-        assert!(said(&dir.path().join("none")).message.contains("no such folder"));
-        assert!(said(&file).message.contains("this is a file"));
-        assert!(said(dir.path()).message.contains("no hunt.json"));
+        let failure = |path: &Path| write(path).unwrap_err();
+        assert!(failure(&dir.path().join("none")).message.contains("no such folder"));
+        assert!(failure(&file).message.contains("is a file"));
+        assert!(failure(dir.path()).message.contains("no hunt.json"));
         std::fs::write(dir.path().join("hunt.json"), "{").unwrap();
-        let damaged = said(dir.path());
+        let damaged = failure(dir.path());
         assert!(damaged.message.contains("hunt.json: EOF"), "{}", damaged.message);
         assert_eq!(damaged.code, ExitCode::BadInput);
     }

@@ -1,18 +1,19 @@
-//! `isolde run-history`: a workload at full speed, and what its transactions saw.
+//! `isolde run-history`: runs a workload at full speed and records its history.
 
-use super::hunt::wish::new_seed;
-use super::{Context, Outcome};
+use super::Outcome;
+use super::context::Context;
+use super::seed::new_seed;
+use crate::args::run_history::{HistoryFormat, RunHistoryArgs};
 use crate::exit_code::{ExitCode, Failure};
-use crate::run_history_args::{RunHistoryArgs, Written};
 use isolde_checker::{History, Status};
-use isolde_core::Level;
-use isolde_core::generate::{Generator, Options};
-use isolde_core::history::TargetInfo;
 use isolde_engines::free_run::{FreeRun, OnAbort, Stop};
 use isolde_engines::runner::Runner;
+use isolde_generator::{Generator, Options};
 use isolde_histories::{write_elle_edn, write_elle_json, write_own_about};
 use isolde_hunt::isolation;
-use isolde_hunt::workload::{Recorded, Recording, Shape};
+use isolde_hunt::workload::{Shape, WorkloadRecorder, WorkloadRecording};
+use isolde_model::Level;
+use isolde_model::history::TargetInfo;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -26,7 +27,7 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
         Some(name) => Some(name.parse().map_err(|e| usage(format!("{e}")))?),
         None => None,
     };
-    // What cannot be written is said before anything is run.
+    // Opened first, so that a path that cannot be written fails before the run.
     let out = open(&args.out)?;
     let trace_file = args.trace.as_deref().map(open).transpose()?;
     let mut runner = context.open(&target)?;
@@ -43,7 +44,7 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
     let stop = Stop { transactions: args.transactions.or(default), time: args.time };
     context.console.progress(&format!("{} on {target} at {level}", args.workload.name()));
     let began = Instant::now();
-    let Recorded { history, trace, .. } = match args.workload.workload() {
+    let WorkloadRecording { history, trace, .. } = match args.workload.workload() {
         Some(workload) => {
             let shape = Shape {
                 workload,
@@ -54,14 +55,14 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
             };
             let sessions = usize::from(args.sessions);
             let free = FreeRun { sessions, level: Some(level), on_abort: OnAbort::GiveUp, stop };
-            Recording { shape, free, seed }.run(&mut runner)?
+            WorkloadRecorder { shape, free, seed }.run(&mut runner)?
         }
         None => relational(&mut runner, level, seed, stop, args)?,
     };
     let took = began.elapsed();
     context.console.end_progress();
     let about = about(&trace.on, level, seed, args);
-    let format = args.format.unwrap_or_else(|| by_name(&args.out));
+    let format = args.format.unwrap_or_else(|| format_of(&args.out));
     write(&history, format, &about, out)
         .map_err(|e| Failure::new(ExitCode::Output, format!("{}: {e}", args.out.display())))?;
     if let Some((mut file, path)) = trace_file.zip(args.trace.as_deref()) {
@@ -75,16 +76,16 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
     let (committed, aborted) = (count(Status::Committed), count(Status::Aborted));
     let unknown = count(Status::Unknown);
     if context.json {
-        let told = json!({"about": about, "transactions": history.len(), "committed": committed,
+        let summary = json!({"about": about, "transactions": history.len(), "committed": committed,
             "aborted": aborted, "unknown": unknown, "seconds": took.as_secs_f64()});
-        context.console.note(&told.to_string());
+        context.console.note(&summary.to_string());
     } else {
         let (engine, version) = (&trace.on.engine, &trace.on.version);
         let lost =
-            if unknown > 0 { format!(", {unknown} with an unknown end") } else { String::new() };
+            if unknown > 0 { format!(", {unknown} with unknown outcome") } else { String::new() };
         context.console.note(&format!(
             "{engine} {version} at {level}, seed {seed}: {} transactions in {:.1} s, \
-             {committed} committed, {aborted} aborted{lost}: {}",
+             {committed} committed, {aborted} aborted{lost}; written to {}",
             history.len(),
             took.as_secs_f64(),
             args.out.display()
@@ -92,20 +93,20 @@ pub fn run(context: &Context<'_>, args: &RunHistoryArgs) -> Outcome {
     }
     match trace.death {
         Some(death) => {
-            Err(Failure::new(ExitCode::Unreachable, format!("the server fell: {}", death.why)))
+            Err(Failure::new(ExitCode::Unreachable, format!("the server failed: {}", death.why)))
         }
-        None => Ok(ExitCode::Fine),
+        None => Ok(ExitCode::Success),
     }
 }
 
-/// One round of generated SQL.
+/// Runs one round of generated SQL.
 fn relational(
     runner: &mut Runner,
     level: Level,
     seed: u64,
     stop: Stop,
     args: &RunHistoryArgs,
-) -> Result<Recorded, Failure> {
+) -> Result<WorkloadRecording, Failure> {
     let generator =
         Generator::new(runner.engine.info().dialect(), seed, Options::new(vec![level], level));
     let shape = isolation::Shape {
@@ -115,12 +116,14 @@ fn relational(
         time: stop.time.unwrap_or(Duration::MAX),
         all_predicates: true,
     };
-    match isolation::play(runner, &generator, 0, &shape)? {
-        Ok(played) => {
-            Ok(Recorded { history: played.account.history, trace: played.trace, last: Vec::new() })
-        }
+    match isolation::run_round(runner, &generator, 0, &shape)? {
+        Ok(played) => Ok(WorkloadRecording {
+            history: played.account.history,
+            trace: played.trace,
+            last: Vec::new(),
+        }),
         Err(death) => {
-            let why = format!("the server fell: {}", death.why);
+            let why = format!("the server failed: {}", death.why);
             Err(Failure::new(ExitCode::Unreachable, why))
         }
     }
@@ -135,15 +138,16 @@ fn open(path: &Path) -> Result<Box<dyn Write>, Failure> {
     Ok(Box::new(BufWriter::new(file)))
 }
 
-fn by_name(path: &Path) -> Written {
+/// The format that the name of a file implies.
+fn format_of(path: &Path) -> HistoryFormat {
     match path.extension().and_then(|extension| extension.to_str()) {
-        Some("edn") => Written::ElleEdn,
-        Some("json") => Written::ElleJson,
-        _ => Written::Isolde,
+        Some("edn") => HistoryFormat::ElleEdn,
+        Some("json") => HistoryFormat::ElleJson,
+        _ => HistoryFormat::Isolde,
     }
 }
 
-/// Where the history comes from, so that it can be made again.
+/// The origin of the history, enough to record it again.
 fn about(on: &TargetInfo, level: Level, seed: u64, args: &RunHistoryArgs) -> Value {
     json!({
         "isolde": env!("CARGO_PKG_VERSION"),
@@ -160,14 +164,14 @@ fn about(on: &TargetInfo, level: Level, seed: u64, args: &RunHistoryArgs) -> Val
 
 fn write(
     history: &History,
-    format: Written,
+    format: HistoryFormat,
     about: &Value,
     mut out: Box<dyn Write>,
 ) -> std::io::Result<()> {
     match format {
-        Written::Isolde => write_own_about(history, about, &mut out)?,
-        Written::ElleEdn => write_elle_edn(history, &mut out)?,
-        Written::ElleJson => write_elle_json(history, &mut out)?,
+        HistoryFormat::Isolde => write_own_about(history, about, &mut out)?,
+        HistoryFormat::ElleEdn => write_elle_edn(history, &mut out)?,
+        HistoryFormat::ElleJson => write_elle_json(history, &mut out)?,
     }
     out.flush()
 }

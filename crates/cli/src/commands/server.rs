@@ -1,13 +1,18 @@
-//! `isolde server`: a private server to connect to, gone at the end.
+//! `isolde server`: starts a private server to connect to, and removes it at the
+//! end.
 
-use super::{Context, Outcome, read_file};
+use super::Outcome;
+use super::context::Context;
+use crate::args::server::PrivateServerArgs;
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
+use crate::files::read_text;
 use crate::interrupt;
-use isolde_core::{case, sql};
 use isolde_engines::connect::client_command::ClientCommand;
 use isolde_engines::engine::{Engine, Outcome as Answer};
 use isolde_engines::target::Target;
+use isolde_model::case;
+use isolde_sql as sql;
 use serde_json::json;
 use std::io::{IsTerminal, stdin};
 use std::path::Path;
@@ -15,9 +20,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-pub fn run(context: &Context<'_>, target: &str, setup: Option<&Path>) -> Outcome {
-    let target = context.parse_target(target)?;
-    let engine = start(context, &target, setup)?;
+pub fn run(context: &Context<'_>, args: &PrivateServerArgs) -> Outcome {
+    let target = context.parse_target(&args.target)?;
+    let engine = start(context, &target, args.setup.as_deref())?;
     let client = ClientCommand::of(engine.as_ref());
     if context.json {
         context.console.print(&as_json(engine.as_ref(), client.as_ref()).to_string());
@@ -30,26 +35,24 @@ pub fn run(context: &Context<'_>, target: &str, setup: Option<&Path>) -> Outcome
             if let Some((variable, _)) = &client.password
                 && !client.shows_password
             {
-                context.console.note(&format!("The client takes the password from {variable}."));
+                context.console.note(&format!("The client reads the password from {variable}."));
             }
         }
     }
-    wait_until_told(context);
-    Ok(ExitCode::Fine)
+    wait_for_end(context);
+    Ok(ExitCode::Success)
 }
 
-/// Opens the target, which must be one that a client can reach, and loads
+/// Opens the target, which must be one that a client can connect to, and loads
 /// the setup.
 pub fn start(
     context: &Context<'_>,
     target: &Target,
     setup: Option<&Path>,
 ) -> Result<Box<dyn Engine>, Failure> {
-    // Read first: a bad file should not cost the start of a server.
-    let script = setup.map(|path| read_file(path).map(|text| (path, text))).transpose()?;
-    context.console.progress(&format!("starting {target}"));
-    let mut engine = target.open(&context.options)?;
-    context.console.end_progress();
+    // Read first, so that a bad file is reported before a server is started.
+    let script = setup.map(|path| read_text(path).map(|text| (path, text))).transpose()?;
+    let mut engine = context.open_engine(target)?;
     if engine.client().is_none() && engine.database_file().is_none() {
         let message = format!("no client can connect to {target}: it runs inside a driver");
         return Err(Failure::new(ExitCode::Usage, message));
@@ -60,7 +63,7 @@ pub fn start(
     Ok(engine)
 }
 
-/// Runs a script of SQL, or the setup of a case file.
+/// Runs an SQL script, or the setup of a case file.
 fn load(engine: &mut dyn Engine, path: &Path, text: &str) -> Result<(), Failure> {
     let bad = |message: String| {
         Failure::new(ExitCode::BadInput, format!("{}: {message}", path.display()))
@@ -102,6 +105,7 @@ fn as_json(engine: &dyn Engine, client: Option<&ClientCommand>) -> serde_json::V
     all
 }
 
+/// Prints how to connect.
 pub fn introduce(context: &Context<'_>, engine: &dyn Engine, client: Option<&ClientCommand>) {
     let console = context.console;
     let info = engine.info();
@@ -124,12 +128,12 @@ pub fn introduce(context: &Context<'_>, engine: &dyn Engine, client: Option<&Cli
     }
 }
 
-/// Enter or Ctrl-C on a terminal; a signal elsewhere, so that a script can
-/// keep the server in the background with whatever stdin it has.
-pub fn wait_until_told(context: &Context<'_>) {
+/// Waits for Enter or Ctrl-C on a terminal, and for a signal elsewhere, so that
+/// a script can keep the server in the background whatever its stdin is.
+pub fn wait_for_end(context: &Context<'_>) {
     let entered = Arc::new(AtomicBool::new(false));
     if stdin().is_terminal() {
-        context.console.note("Enter or Ctrl-C ends and removes it.");
+        context.console.note("Press Enter or Ctrl-C to stop and remove it.");
         let entered = Arc::clone(&entered);
         // Never joined: it ends with the process.
         std::thread::spawn(move || {
@@ -137,13 +141,13 @@ pub fn wait_until_told(context: &Context<'_>) {
             entered.store(true, Ordering::Relaxed);
         });
     } else {
-        context.console.note("Ctrl-C (or SIGTERM) ends and removes it.");
+        context.console.note("Ctrl-C or SIGTERM stops and removes it.");
     }
-    while !interrupt::asked() && !entered.load(Ordering::Relaxed) {
+    while !interrupt::is_requested() && !entered.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(50));
     }
-    if stdin().is_terminal() && interrupt::asked() {
-        // The terminal has shown ^C; what comes next starts a line.
+    if stdin().is_terminal() && interrupt::is_requested() {
+        // The terminal shows ^C; the next output starts a new line.
         eprintln!();
     }
 }

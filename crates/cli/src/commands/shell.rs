@@ -1,23 +1,25 @@
-//! `isolde shell`: several clients of one private server, side by side.
+//! `isolde shell`: opens several clients of one private server, side by side.
 
-use super::server::{introduce, start, wait_until_told};
-use super::{Context, Outcome};
+use super::Outcome;
+use super::context::Context;
+use super::server::{introduce, start, wait_for_end};
+use crate::args::shell::ShellArgs;
 use crate::exit_code::{ExitCode, Failure};
 use crate::interrupt;
 use isolde_engines::connect::client_command::ClientCommand;
 use std::io::{IsTerminal, stdin, stdout};
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-pub fn run(context: &Context<'_>, clients: u16, target: &str, setup: Option<&Path>) -> Outcome {
-    let target = context.parse_target(target)?;
-    let engine = start(context, &target, setup)?;
+pub fn run(context: &Context<'_>, args: &ShellArgs) -> Outcome {
+    let target = context.parse_target(&args.target)?;
+    let engine = start(context, &target, args.setup.as_deref())?;
     let client = ClientCommand::of(engine.as_ref()).expect("start has checked that there is one");
     if !client.is_installed() {
         return Err(Failure::new(ExitCode::Unreachable, client.missing()));
     }
-    let named: Vec<ClientCommand> = (1..=clients).map(|i| client.named(&format!("s{i}"))).collect();
+    let named: Vec<ClientCommand> =
+        (1..=args.clients).map(|i| client.named(&format!("s{i}"))).collect();
     let on_screen = stdin().is_terminal() && stdout().is_terminal() && !context.json;
     if on_screen && let Some(tmux) = Tmux::find() {
         let info = engine.info();
@@ -29,17 +31,17 @@ pub fn run(context: &Context<'_>, clients: u16, target: &str, setup: Option<&Pat
         context.console.print(&serde_json::json!({"clients": commands}).to_string());
     } else {
         introduce(context, engine.as_ref(), None);
-        context.console.print("Run each of these in a terminal of its own:");
+        context.console.print("Run each of these in its own terminal:");
         for command in &named {
             context.console.print(&format!("  {}", command.line()));
         }
     }
-    wait_until_told(context);
-    Ok(ExitCode::Fine)
+    wait_for_end(context);
+    Ok(ExitCode::Success)
 }
 
-/// A tmux server of our own: nothing of the user's tmux is touched, and
-/// ending it ends every client.
+/// A private tmux server: the user's tmux is not touched, and ending the server
+/// ends every client.
 struct Tmux {
     socket: String,
 }
@@ -60,11 +62,11 @@ impl Tmux {
         command
     }
 
-    fn tell(&self, arguments: &[&str]) -> Result<(), Failure> {
-        self.tell_with(self.command(arguments))
+    fn execute(&self, arguments: &[&str]) -> Result<(), Failure> {
+        self.execute_command(self.command(arguments))
     }
 
-    fn tell_with(&self, mut command: Command) -> Result<(), Failure> {
+    fn execute_command(&self, mut command: Command) -> Result<(), Failure> {
         let failed = |what: String| Failure::new(ExitCode::Unreachable, format!("tmux: {what}"));
         let output = command.output().map_err(|e| failed(e.to_string()))?;
         if output.status.success() {
@@ -82,16 +84,16 @@ impl Tmux {
             };
             let mut command = self.command(how);
             command.arg(&text);
-            // Through the environment, which other users cannot list.
+            // In the environment, which other users cannot read.
             if let Some((variable, password)) = &pane.password {
                 command.env(variable, password.reveal());
             }
-            self.tell_with(command)?;
-            // Evened out each time, or the last ones find no room.
+            self.execute_command(command)?;
+            // Rearranged after each split, or the last panes find no room.
             let layout = if named.len() <= 3 { "even-horizontal" } else { "tiled" };
-            self.tell(&["select-layout", "-t", "isolde", layout])?;
+            self.execute(&["select-layout", "-t", "isolde", layout])?;
         }
-        let hint = format!(" {title}  Ctrl-B arrow: next pane  Ctrl-B d: end and remove ");
+        let hint = format!(" {title}  Ctrl-B arrow: next pane  Ctrl-B d: stop and remove ");
         for setting in [
             ["status-left", &hint],
             ["status-left-length", "120"],
@@ -100,9 +102,9 @@ impl Tmux {
             ["window-status-current-format", ""],
             ["mouse", "on"],
         ] {
-            self.tell(&["set-option", "-g", setting[0], setting[1]])?;
+            self.execute(&["set-option", "-g", setting[0], setting[1]])?;
         }
-        self.tell(&["select-pane", "-t", "isolde.0"])?;
+        self.execute(&["select-pane", "-t", "isolde.0"])?;
         self.attach()
     }
 
@@ -111,16 +113,16 @@ impl Tmux {
         let mut attached =
             self.command(&["attach-session", "-t", "isolde"]).spawn().map_err(failed)?;
         while attached.try_wait().map_err(failed)?.is_none() {
-            if interrupt::asked() {
-                let _ = self.tell(&["kill-server"]);
+            if interrupt::is_requested() {
+                let _ = self.execute(&["kill-server"]);
                 let _ = attached.wait();
-                return Ok(ExitCode::Fine);
+                return Ok(ExitCode::Success);
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        // What it had to say stands on the terminal.
+        // Its error message is on the terminal already.
         match attached.wait().map_err(failed)?.success() {
-            true => Ok(ExitCode::Fine),
+            true => Ok(ExitCode::Success),
             false => Err(Failure::new(ExitCode::Unreachable, "tmux could not attach")),
         }
     }
@@ -128,9 +130,9 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        // tmux leaves the file of its socket behind.
+        // tmux does not remove the file of its socket.
         let place = self.command(&["display-message", "-p", "#{socket_path}"]).output();
-        let _ = self.tell(&["kill-server"]);
+        let _ = self.execute(&["kill-server"]);
         let place = place.ok().map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string());
         let place = place.filter(|p| p.ends_with(&self.socket)).unwrap_or_else(|| {
             let folder = std::env::var("TMUX_TMPDIR").unwrap_or_else(|_| "/tmp".into());

@@ -1,30 +1,35 @@
-//! `isolde spec`: PostgreSQL's isolation specs on a target, printed or
-//! compared with what is expected.
+//! `isolde spec`: runs PostgreSQL isolation specs on a target, and prints their
+//! output or compares it with expected files.
 
-use super::{Context, Outcome, read_file};
+use super::Outcome;
+use super::context::Context;
+use crate::args::spec::SpecArgs;
 use crate::console::Style;
 use crate::diff::{distance, short_diff};
 use crate::exit_code::{ExitCode, Failure};
-use isolde_core::spec::{self, Spec};
+use crate::files::read_text;
+use crate::interrupt;
 use isolde_engines::engine::Engine;
-use isolde_engines::spec::{Options, Played, SpecError};
+use isolde_engines::spec::{Options, SpecError, SpecOutcome};
+use isolde_interop::spec;
+use isolde_interop::spec::Spec;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 const DIFF_LINES: usize = 40;
 const SQL_SHOWN: usize = 600;
 
-/// What became of one spec.
-struct Ran {
+/// The run of one spec.
+struct SpecRun {
     name: String,
     output: String,
-    played: Played,
+    run: SpecOutcome,
     comparison: Comparison,
 }
 
-/// With what is expected of it.
+/// The comparison of the output with the expected files.
 enum Comparison {
-    /// Nothing to compare with was asked for.
+    /// No comparison was asked for.
     Printed,
     Matches(String),
     Differs {
@@ -33,9 +38,10 @@ enum Comparison {
     },
 }
 
-pub fn run(context: &Context<'_>, files: &[PathBuf], on: &str, expected: Option<&Path>) -> Outcome {
-    let target = context.parse_target(on)?;
-    let (specs, mut worst) = read_specs(context, files);
+pub fn run(context: &Context<'_>, args: &SpecArgs) -> Outcome {
+    let target = context.parse_target(&args.on)?;
+    let expected = args.expected.as_deref();
+    let (specs, mut worst) = read_specs(context, &args.files);
     if let Some(dir) = expected
         && !dir.is_dir()
     {
@@ -45,15 +51,13 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], on: &str, expected: Option<
     if specs.is_empty() {
         return Ok(worst);
     }
-    context.console.progress(&format!("starting {target}"));
-    let mut engine = target.open(&context.options)?;
-    context.console.end_progress();
+    let mut engine = context.open_engine(&target)?;
     let mut all = Vec::new();
     for (name, spec) in &specs {
         match run_one(context, engine.as_mut(), name, spec, expected) {
             Ok(ran) => {
                 let fine =
-                    ran.played.finished && !matches!(ran.comparison, Comparison::Differs { .. });
+                    ran.run.finished && !matches!(ran.comparison, Comparison::Differs { .. });
                 let matches = matches!(ran.comparison, Comparison::Matches(_));
                 if !fine && !matches {
                     worst = worst.worse(ExitCode::Violation);
@@ -61,10 +65,12 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], on: &str, expected: Option<
                 if !context.json {
                     show(context, &ran, &engine.info().engine);
                 }
-                let broken = !ran.played.finished && engine.control("select 1").is_err();
+                let broken = !ran.run.finished && engine.control("select 1").is_err();
                 all.push(ran);
                 if broken && engine.revive().is_err() {
-                    context.console.error(&format!("{target} is gone; the rest is not run"));
+                    context
+                        .console
+                        .error(&format!("{target} is gone; the remaining specs are not run"));
                     worst = worst.worse(ExitCode::Unreachable);
                     break;
                 }
@@ -94,17 +100,17 @@ pub fn run(context: &Context<'_>, files: &[PathBuf], on: &str, expected: Option<
     } else if expected.is_some() {
         let good = all.iter().filter(|r| matches!(r.comparison, Comparison::Matches(_))).count();
         let text = format!("{} specs: {good} ok, {} not ok", all.len(), all.len() - good);
-        context.console.say(&text);
+        context.console.comment(&text);
     }
     Ok(worst)
 }
 
-/// Every file is read before anything runs; one bad file does not hide another.
+/// Reads all files before any of them runs, and reports every bad one.
 fn read_specs(context: &Context<'_>, files: &[PathBuf]) -> (Vec<(String, Spec)>, ExitCode) {
     let mut specs = Vec::new();
-    let mut worst = ExitCode::Fine;
+    let mut worst = ExitCode::Success;
     for path in files {
-        let parsed = read_file(path).map_err(|f| f.message).and_then(|text| {
+        let parsed = read_text(path).map_err(|f| f.message).and_then(|text| {
             spec::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
         });
         match parsed {
@@ -127,9 +133,9 @@ fn run_one(
     name: &str,
     spec: &Spec,
     expected: Option<&Path>,
-) -> Result<Ran, SpecError> {
+) -> Result<SpecRun, SpecError> {
     let mut options = Options::new(name);
-    options.interrupted = crate::interrupt::asked;
+    options.interrupted = interrupt::is_requested;
     let show_at_once = expected.is_none() && !context.json;
     if !show_at_once {
         context.console.progress(name);
@@ -142,12 +148,13 @@ fn run_one(
         output.push_str(text);
     });
     context.console.end_progress();
-    let played = outcome?;
+    let run = outcome?;
     let comparison = expected.map_or(Comparison::Printed, |dir| compare(dir, name, &output));
-    Ok(Ran { name: name.into(), output, played, comparison })
+    Ok(SpecRun { name: name.into(), output, run, comparison })
 }
 
-/// Looks at NAME.out, then at NAME_0.out to NAME_9.out, as pg_regress does.
+/// Compares with NAME.out, then with NAME_0.out to NAME_9.out, as pg_regress
+/// does.
 fn compare(dir: &Path, name: &str, output: &str) -> Comparison {
     let mut nearest: Option<(usize, String, String)> = None;
     let alternatives = (0..10).map(|i| format!("{name}_{i}.out"));
@@ -169,12 +176,12 @@ fn compare(dir: &Path, name: &str, output: &str) -> Comparison {
         }
         None => Comparison::Differs {
             nearest: None,
-            diff: vec![format!("there is no {}", dir.join(format!("{name}.out")).display())],
+            diff: vec![format!("{} does not exist", dir.join(format!("{name}.out")).display())],
         },
     }
 }
 
-fn show(context: &Context<'_>, ran: &Ran, engine: &str) {
+fn show(context: &Context<'_>, ran: &SpecRun, engine: &str) {
     let console = context.console;
     match &ran.comparison {
         Comparison::Printed => {}
@@ -196,17 +203,17 @@ fn show(context: &Context<'_>, ran: &Ran, engine: &str) {
             }
         }
     }
-    for place in &ran.played.left_open {
+    for place in &ran.run.left_open {
         console.note(&format!(
-            "{}: the {place} waited for transactions that the steps had left open; \
+            "{}: the {place} was blocked by transactions that the steps left open; \
              they were rolled back",
             ran.name
         ));
     }
-    // On PostgreSQL such errors are part of many tests; elsewhere they say
-    // that the spec is not for this engine.
+    // On PostgreSQL such errors are part of many tests; elsewhere they mean
+    // that the spec does not fit the engine.
     if engine != "postgres" {
-        for rejected in &ran.played.rejected {
+        for rejected in &ran.run.rejected {
             console.note(&format!(
                 "{}: {engine} rejected {} (line {}): {}\n    {}",
                 ran.name,
@@ -219,7 +226,7 @@ fn show(context: &Context<'_>, ran: &Ran, engine: &str) {
     }
 }
 
-/// Enough of a statement to know it again.
+/// The beginning of a statement, enough to recognise it.
 fn shortened(sql: &str) -> String {
     match sql.char_indices().nth(SQL_SHOWN) {
         Some((end, _)) => format!("{} …", &sql[..end]),
@@ -227,19 +234,19 @@ fn shortened(sql: &str) -> String {
     }
 }
 
-fn as_json(ran: &Ran) -> Value {
+fn as_json(ran: &SpecRun) -> Value {
     let rejected: Vec<Value> = ran
-        .played
+        .run
         .rejected
         .iter()
         .map(|r| json!({"place": r.place, "line": r.line, "sql": r.sql, "message": r.message}))
         .collect();
     let mut value = json!({
         "name": ran.name,
-        "finished": ran.played.finished,
+        "finished": ran.run.finished,
         "output": ran.output,
         "rejected": rejected,
-        "left_open": ran.played.left_open,
+        "left_open": ran.run.left_open,
     });
     match &ran.comparison {
         Comparison::Printed => {}

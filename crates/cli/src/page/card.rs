@@ -1,28 +1,28 @@
-//! A finding: what it says, its timeline, what differs, its script.
+//! The card of a finding: description, timeline, differences, and script.
 
 use super::html::{code, cut, details, download, is_exact, picture, plural, table, text, visible};
 use super::{compare, prose, setup, timeline, why};
 use crate::shell::shell_word;
-use isolde_core::history::FinalRows;
-use isolde_core::transcript::summary;
-use isolde_core::value::show_rows;
-use isolde_core::{History, case};
 use isolde_hunt::HuntError;
 use isolde_hunt::finding::Finding;
-use isolde_hunt::stored::{Stored, is_folder_name, stored};
+use isolde_hunt::finding_folder::{self, FindingFolder, is_folder_name};
+use isolde_model::history::FinalRows;
+use isolde_model::transcript::summary;
+use isolde_model::value::show_rows;
+use isolde_model::{History, case};
 use maud::{Markup, html};
 use std::path::Path;
 
-/// Longer scripts are not shown whole.
+/// Longer scripts are cut.
 const LONGEST_SCRIPT: usize = 12_000;
-/// A larger file is not put into the page to be saved from it.
+/// Larger files are not embedded for download.
 const LARGEST_DOWNLOAD: usize = 200_000;
 const LONGEST_LOG: usize = 4_000;
 const LARGEST_PICTURE: usize = 300_000;
-/// Statements of a serial run and final queries that are shown.
+/// Maximum number of statements of a serial run, and of final queries.
 const MOST_STATEMENTS: usize = 80;
 
-/// The line that is always seen.
+/// The line that is always visible.
 pub fn line(finding: &Finding) -> Markup {
     let rate = finding.rate;
     html! {
@@ -30,7 +30,7 @@ pub fn line(finding: &Finding) -> Markup {
         " · " (finding.level.map_or("default level", |l| l.name()))
         " · "
         @if rate.deterministic() {
-            "every time"
+            "in every run"
         } @else {
             "in " (rate.seen) " of " (rate.runs) " runs"
         }
@@ -42,12 +42,12 @@ pub fn line(finding: &Finding) -> Markup {
     }
 }
 
-/// Everything that is seen when the line is opened.
+/// The content that is visible when the line is open.
 pub fn body(dir: &Path, finding: &Finding) -> Markup {
     html! {
         div.card {
             (prose::paragraph(finding))
-            @match stored(dir, &finding.id) {
+            @match finding_folder::read(dir, &finding.id) {
                 Ok(stored) => (with_runs(finding, &stored)),
                 Err(error) => {
                     (damage(&error))
@@ -59,16 +59,16 @@ pub fn body(dir: &Path, finding: &Finding) -> Markup {
     }
 }
 
-fn with_runs(finding: &Finding, stored: &Stored) -> Markup {
+fn with_runs(finding: &Finding, stored: &FindingFolder) -> Markup {
     let original = stored.original.as_ref().filter(|o| !same_steps(o, &finding.case));
     html! {
         @if let Some(cycle) = stored.cycle.as_ref().filter(|svg| svg.len() <= LARGEST_PICTURE) {
-            h4 { "The cycle" }
+            h4 { "Dependency cycle" }
             div.scroll tabindex="0" { (picture(cycle, "the cycle of dependencies")) }
         }
         @if let Some(graph) = stored.graph.as_ref().filter(|svg| svg.len() <= LARGEST_PICTURE) {
-            h4 { "The statement-dependency graph, in the order in which they ran alone" }
-            div.scroll tabindex="0" { (picture(graph, "which statement depends on which")) }
+            h4 { "Statement dependencies, in the order of the run one at a time" }
+            div.scroll tabindex="0" { (picture(graph, "the dependencies between statements")) }
         }
         @match &stored.concurrent {
             Ok(history) => {
@@ -77,7 +77,7 @@ fn with_runs(finding: &Finding, stored: &Stored) -> Markup {
                     (finals(history))
                 };
                 h4 { "What happened" }
-                (setup::beside(&finding.case, history, &drawn))
+                (setup::with_setup(&finding.case, history, &drawn))
                 @if let Some(account) = &finding.account { (why::below(account)) }
             }
             Err(error) => (damage(error)),
@@ -86,27 +86,27 @@ fn with_runs(finding: &Finding, stored: &Stored) -> Markup {
         @for (what, run) in &stored.serial {
             @match run {
                 Ok(history) => {
-                    (details("run", &html! { "The serial run: " (what) }, &serial(history)))
+                    (details("run", &html! { "Serial run: " (what) }, &serial(history)))
                 }
                 Err(error) => (damage(error)),
             }
         }
         @if let Some(log) = &stored.server_log {
             @let shown = html! { pre { (visible(&cut(log, LONGEST_LOG))) } };
-            (details("run", &html! { "The end of the server's log" }, &shown))
+            (details("run", &html! { "End of the server log" }, &shown))
         }
         @if let Some(script) = &stored.script {
             (to_copy("Script for the engine's own client", script, "script.sql"))
         }
         (case_file(finding))
         @if let Some(original) = original {
-            @let name = "The case as it was generated, before it was reduced";
+            @let name = "Original case, before reduction";
             (to_copy(name, original, "original.case"))
         }
     }
 }
 
-/// Whether two cases differ in more than what was written above them.
+/// Whether two cases have the same setup and steps.
 fn same_steps(a: &str, b: &str) -> bool {
     match (case::parse(a), case::parse(b)) {
         (Ok(a), Ok(b)) => a.steps == b.steps && a.setups == b.setups,
@@ -141,7 +141,7 @@ fn finals(history: &History) -> Markup {
 
 fn final_line(rows: &FinalRows) -> Markup {
     html! {
-        span.word { "at the end" } " " (code(&rows.query)) " → "
+        span.word { "final rows" } " " (code(&rows.query)) " → "
         @match &rows.error {
             Some(error) => span.error { "error " (text(&error.to_string())) },
             None => (text(&show_rows(&rows.rows))),
@@ -156,26 +156,26 @@ fn serial(history: &History) -> Markup {
         .enumerate()
         .take(MOST_STATEMENTS)
         .map(|(i, step)| {
-            let answer = text(&summary(history, i));
-            vec![html! { b { (text(&step.label)) } }, code(&step.sql), html! { (answer) }]
+            let result = text(&summary(history, i));
+            vec![html! { b { (text(&step.label)) } }, code(&step.sql), html! { (result) }]
         })
         .collect();
     html! {
-        (table(&["", "statement", "answer"], &rows))
+        (table(&["", "statement", "result"], &rows))
         (finals(history))
     }
 }
 
 fn case_file(finding: &Finding) -> Markup {
     let anywhere = format!("isolde replay case.case --on {}", shell_word(&finding.target));
-    let at_home = format!("isolde replay findings/{}/case.case", finding.id);
+    let in_folder = format!("isolde replay findings/{}/case.case", finding.id);
     html! {
-        (to_copy("Case file, to replay and change", &finding.case, "case.case"))
+        (to_copy("Case file", &finding.case, "case.case"))
         p {
-            "Saved as case.case it is played by " (code(&anywhere)) "."
+            "Save it as case.case and replay it with " (code(&anywhere)) "."
             @if is_folder_name(&finding.id) {
-                " Where the hunt ran, in its folder, " (code(&at_home))
-                " says whether it still happens."
+                " In the output folder of the hunt, " (code(&in_folder))
+                " shows whether it still happens."
             }
         }
     }
@@ -189,10 +189,10 @@ fn to_copy(name: &str, script: &str, file: &str) -> Markup {
                 button.copy type="button" hidden { "Copy" }
             } @else if script.len() <= LARGEST_DOWNLOAD {
                 p.note {
-                    "Not shown exactly or not whole here; to save: " (download(script, file))
+                    "Too long, or with characters that cannot be shown; download: " (download(script, file))
                 }
             } @else {
-                p.note { "Not shown exactly or not whole." }
+                p.note { "Too long, or with characters that cannot be shown." }
             }
             pre tabindex="0" { (visible(&cut(script, LONGEST_SCRIPT))) }
         }
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_script_that_is_shown_exactly_is_offered_to_copy() {
+    fn copy_button_is_only_for_scripts_that_are_shown_exactly() {
         let copies =
             |script: &str| to_copy("x", script, "f").into_string().contains("class=\"copy\"");
         assert!(copies("select 1;\n"));

@@ -1,26 +1,26 @@
-//! What differs, concurrent on the left and serial on the right.
+//! The differences: concurrent run on the left, serial run on the right.
 
 use super::html::{NEW_LINE, code, plural, text, value};
-use isolde_core::Value;
-use isolde_core::oracle::Difference;
-use isolde_core::value::{Row, compare_rows};
+use isolde_model::Value;
+use isolde_model::difference::Difference;
+use isolde_model::value::{Row, compare_rows};
 use maud::{Markup, html};
 use std::cmp::Ordering;
 
-/// Rows of a result that are shown; those that differ come before the others.
+/// Maximum number of rows of a result; rows that differ have priority.
 const MOST_ROWS: usize = 40;
-/// Columns up to which both results stand beside each other.
-const MOST_BESIDE: usize = 6;
+/// Maximum number of columns with which both results are side by side.
+const MOST_SIDE_BY_SIDE: usize = 6;
 
 type Pair<'r> = (Option<&'r Row>, Option<&'r Row>);
 
 pub fn differences(all: &[Difference]) -> Markup {
-    let plain: Vec<Markup> = all.iter().filter_map(answers).collect();
+    let plain: Vec<Markup> = all.iter().filter_map(result_line).collect();
     html! {
         @for difference in all {
             @match difference {
                 Difference::Final { query, columns, concurrent, serial, .. } => {
-                    @let caption = html! { (code(query)) " " span.word { "at the end" } };
+                    @let caption = html! { (code(query)) " " span.word { "final rows" } };
                     (rows(&caption, columns, concurrent, serial))
                 }
                 Difference::Read { label, sql, concurrent, serial } => {
@@ -54,8 +54,8 @@ fn statement(label: &str, sql: &str) -> Markup {
     html! { b { (text(label)) } " " (code(sql)) }
 }
 
-/// A difference that has no rows, as a line of the table of answers.
-fn answers(difference: &Difference) -> Option<Markup> {
+/// A difference without rows, as a line of the table of results.
+fn result_line(difference: &Difference) -> Option<Markup> {
     let (label, sql, concurrent, serial) = match difference {
         Difference::Final { .. } | Difference::Read { .. } | Difference::Anomaly { .. } => {
             return None;
@@ -70,7 +70,7 @@ fn answers(difference: &Difference) -> Option<Markup> {
             (label, sql, why.clone(), format!("{rule}: {about}"))
         }
         Difference::Broken { label, sql, error } => {
-            (label, sql, error.clone(), "must not happen in any run".into())
+            (label, sql, error.clone(), "must never happen".into())
         }
     };
     Some(html! {
@@ -101,9 +101,9 @@ fn rows(caption: &Markup, columns: &[String], concurrent: &[Row], serial: &[Row]
         div.scroll tabindex="0" {
             table.pair {
                 caption { (caption) }
-                @if width > MOST_BESIDE {
+                @if width > MOST_SIDE_BY_SIDE {
                     thead { tr { th scope="col" { "run" } (names) } }
-                    tbody { (above_each_other(&pairs, width)) (nothing(&pairs)) }
+                    tbody { (one_above_the_other(&pairs, width)) (nothing(&pairs)) }
                 } @else {
                     thead {
                         tr {
@@ -113,7 +113,7 @@ fn rows(caption: &Markup, columns: &[String], concurrent: &[Row], serial: &[Row]
                         }
                         tr { (names) th {} (names) }
                     }
-                    tbody { (beside_each_other(&pairs, width)) (nothing(&pairs)) }
+                    tbody { (side_by_side(&pairs, width)) (nothing(&pairs)) }
                 }
             }
         }
@@ -131,7 +131,7 @@ fn equal(pair: &Pair<'_>) -> bool {
     matches!(pair, (Some(a), Some(b)) if same(a, b))
 }
 
-fn beside_each_other(pairs: &[Pair<'_>], width: usize) -> Markup {
+fn side_by_side(pairs: &[Pair<'_>], width: usize) -> Markup {
     html! {
         @for pair in pairs {
             @let (class, mark) = if equal(pair) { ("same", "=") } else { ("other", "≠") };
@@ -145,8 +145,8 @@ fn beside_each_other(pairs: &[Pair<'_>], width: usize) -> Markup {
     }
 }
 
-/// Wide rows: side by side one half would be out of sight.
-fn above_each_other(pairs: &[Pair<'_>], width: usize) -> Markup {
+/// For wide rows, of which half would be out of sight side by side.
+fn one_above_the_other(pairs: &[Pair<'_>], width: usize) -> Markup {
     html! {
         @for pair in pairs {
             @let both = equal(pair);
@@ -182,8 +182,8 @@ fn same(a: &[Value], b: &[Value]) -> bool {
     compare_rows(a, b) == Ordering::Equal
 }
 
-/// Equal rows beside each other; of the others, those with the same first
-/// cell, which is mostly the key; the rest alone.
+/// Pairs equal rows; then rows with the same first cell, which is mostly the
+/// key; the remaining rows are alone.
 fn align<'r>(left: &'r [Row], right: &'r [Row]) -> Vec<Pair<'r>> {
     let mut alone: Vec<&Row> = right.iter().collect();
     let mut pairs = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_the_same_key_stand_beside_each_other() {
+    fn align_pairs_rows_with_the_same_key() {
         let (left, right) =
             ([row(1, 10), row(2, 20), row(4, 40)], [row(1, 10), row(2, 21), row(3, 30)]);
         let pairs = align(&left, &right);
@@ -236,14 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_cells_that_differ_are_marked() {
+    fn rows_marks_only_cells_that_differ() {
         let page = shown(&["id".into(), "v".into()], &[row(2, 20)], &[row(2, 21)]);
         assert!(page.contains("<td>2</td><td class=\"left\">20</td>"), "{page}");
         assert!(page.contains("<td>2</td><td class=\"right\">21</td>"), "{page}");
     }
 
     #[test]
-    fn wide_rows_stand_above_each_other() {
+    fn rows_puts_wide_rows_one_above_the_other() {
         let wide = |last: i64| (0..9).chain([last]).map(Value::Int).collect::<Row>();
         let page = shown(&[], &[wide(1), wide(2)], &[wide(1), wide(3)]);
         for (run, times) in [("both", 1), ("concurrent", 1), ("serial", 1)] {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_rows_those_that_differ_are_shown() {
+    fn rows_prefers_rows_that_differ() {
         let left: Vec<Row> = (0..1000).map(|i| row(i, i)).collect();
         let mut right = left.clone();
         right[900][1] = Value::Int(-1);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn values_and_names_are_escaped() {
+    fn differences_escapes_values_and_names() {
         let evil = "</table><img src=x onerror=alert(1)>";
         let all = [
             Difference::Read {

@@ -1,5 +1,5 @@
-//! The findings of a page, in groups that look the same, and how many of each
-//! are shown.
+//! The findings of a page, grouped by defect, and how many of each group are
+//! shown.
 
 use super::card;
 use super::html::{NEW_LINE, details, number, plural, text, visible};
@@ -13,12 +13,12 @@ const WHOLE_PER_SIGNATURE: usize = 3;
 const LISTED_PER_SIGNATURE: usize = 30;
 const SIGNATURES: usize = 1_500;
 const WHOLE_BYTES: usize = 5 << 20;
-/// What the cases of those that are only listed may take.
+/// The budget for the cases of findings that are only listed.
 const LISTED_BYTES: usize = 2 << 20;
 
 pub fn all(dir: &Path, groups: &[Group<'_>], count: usize) -> Markup {
     let kinds = match groups.len() {
-        0 => "nothing to show".to_string(),
+        0 => "none to show".to_string(),
         n => format!("{} distinct", number(n as u64)),
     };
     let levels: BTreeSet<&str> =
@@ -34,15 +34,15 @@ pub fn all(dir: &Path, groups: &[Group<'_>], count: usize) -> Markup {
             }
             @if groups.len() > SIGNATURES {
                 p.note {
-                    (plural((groups.len() - SIGNATURES) as u64, "more kind")) " not shown here."
+                    (plural((groups.len() - SIGNATURES) as u64, "more group")) " not shown here."
                 }
             }
         }
     }
 }
 
-/// The findings that are shown whole, drawn: the first of every group, then
-/// the second of every group, until the budget is used up.
+/// The findings shown in full: the first of every group, then the second of
+/// every group, until the budget is used up.
 fn choose_whole(dir: &Path, groups: &[Group<'_>]) -> Vec<Vec<Markup>> {
     let mut whole: Vec<Vec<Markup>> = groups.iter().map(|_| Vec::new()).collect();
     let mut used = 0;
@@ -74,10 +74,10 @@ fn one(group: &Group<'_>, whole: &[Markup], open: bool, room: &mut usize) -> Mar
                     span.times { "×" (number(group.findings.len() as u64)) } " "
                 }
                 (text(title(first)))
-                @if let Some(name) = group.name { " " span.times { "this is " (text(name)) } }
+                @if let Some(name) = group.name { " " span.times { "known as " (text(name)) } }
                 @if group.known { " " span.times { "known: in the baseline" } }
             }
-            p.signature { (text(group.reason)) }
+            p.signature { (text(&group.reason)) }
             @for (i, (finding, body)) in group.findings.iter().zip(whole).enumerate() {
                 details.finding open[open && i == 0] {
                     summary { (card::line(finding)) }
@@ -100,11 +100,10 @@ fn others(rest: &[&Finding], room: &mut usize) -> Markup {
         }
         @if left > 0 { p.note { (number(left as u64)) " more not shown here." } }
     };
-    details("others", &html! { (number(rest.len() as u64)) " more like it" }, &list)
+    details("others", &html! { (number(rest.len() as u64)) " more findings of this group" }, &list)
 }
 
-/// A finding that is only listed: its case opens from the line, as long as
-/// there is room on the page.
+/// A finding that is only listed, with its case while the budget lasts.
 fn listed(finding: &Finding, room: &mut usize) -> Markup {
     let line = card::line(finding);
     let case = html! { pre tabindex="0" { (visible(&finding.case)) } };
@@ -117,7 +116,7 @@ fn listed(finding: &Finding, room: &mut usize) -> Markup {
     }
 }
 
-/// The cause stands before it already.
+/// The title without the cause, which the tag already shows.
 fn title(finding: &Finding) -> &str {
     let label = finding.cause.label.name();
     let rest = finding.title.strip_prefix(label).map(str::trim_start);
@@ -128,7 +127,7 @@ fn level_name(finding: &Finding) -> &'static str {
     finding.level.map_or("default", |l| l.name())
 }
 
-/// Needs the script, so the script shows it.
+/// The filter. It needs the script, so the script makes it visible.
 fn filter(levels: &BTreeSet<&str>) -> Markup {
     html! {
         form.filter role="search" hidden {

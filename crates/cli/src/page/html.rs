@@ -1,16 +1,15 @@
-//! Pieces of HTML. The templates escape whatever is put into them; what this
-//! adds is that text from outside is cut where it is long, and that nothing in
-//! it is invisible.
+//! HTML helpers. The templates escape whatever is put into them; these functions
+//! also cut long foreign text and make its invisible characters visible.
 
-use isolde_core::Value;
+use isolde_model::Value;
 use maud::{Markup, PreEscaped, html};
 
-/// The longest statement, value or message that is shown whole.
+/// Longer statements, values and messages are cut.
 const LONGEST_TEXT: usize = 2_000;
 const LONGEST_VALUE: usize = 200;
 
-/// Characters that cannot be seen, or that turn the order of the others
-/// around, are shown as a sign instead.
+/// Replaces invisible characters, and those that change the text direction, by
+/// visible symbols.
 pub fn visible(text: &str) -> String {
     text.chars().map(visible_char).collect()
 }
@@ -31,7 +30,7 @@ fn visible_char(c: char) -> char {
     }
 }
 
-/// Whether the page shows exactly this text, so that it may be copied from it.
+/// Whether the page shows exactly this text, so that it can be copied.
 pub fn is_exact(text: &str) -> bool {
     text.chars().all(|c| visible_char(c) == c)
 }
@@ -44,12 +43,12 @@ pub fn cut(text: &str, longest: usize) -> String {
     }
 }
 
-/// Text from outside, fit to be shown.
+/// Foreign text, cut and with all characters visible.
 pub fn text(text: &str) -> String {
     visible(&cut(text, LONGEST_TEXT))
 }
 
-/// A statement or a name, in the type of code.
+/// A statement or a name, formatted as code.
 pub fn code(sql: &str) -> Markup {
     html! { code { (text(sql)) } }
 }
@@ -61,7 +60,7 @@ pub fn value(value: &Value) -> Markup {
     }
 }
 
-/// A link to the web, or only its text where the address is no such link.
+/// A link to the web, or only its text if the address is not http or https.
 pub fn link(address: &str, shown: &str) -> Markup {
     let web = address.starts_with("https://") || address.starts_with("http://");
     html! {
@@ -73,17 +72,17 @@ pub fn link(address: &str, shown: &str) -> Markup {
     }
 }
 
-/// A link that saves a text which the page cannot show as it is. All but
-/// letters and digits is coded, as an address wants it.
+/// A download link for a text that the page cannot show exactly.
 pub fn download(text: &str, file: &str) -> Markup {
     html! { a download=(file) href=(address("text/plain;charset=utf-8", text)) { (file) } }
 }
 
-/// A picture in the page itself. As an image it runs nothing, wherever it comes from.
+/// An embedded SVG image. Scripts in images do not run, whatever their origin.
 pub fn picture(svg: &str, about: &str) -> Markup {
     html! { img.cycle alt=(about) src=(address("image/svg+xml", svg)); }
 }
 
+/// A data URL. Everything but letters and digits is percent-encoded.
 fn address(kind: &str, text: &str) -> String {
     let mut address = format!("data:{kind},");
     for byte in text.bytes() {
@@ -95,7 +94,7 @@ fn address(kind: &str, text: &str) -> String {
     address
 }
 
-/// What opens at a click or a key, without any script.
+/// A block that opens by click or key, without a script.
 pub fn details(class: &str, summary: &Markup, body: &Markup) -> Markup {
     html! {
         details class=(class) { summary { (summary) } (body) }
@@ -103,7 +102,7 @@ pub fn details(class: &str, summary: &Markup, body: &Markup) -> Markup {
     }
 }
 
-/// A table in a box of its own, which scrolls where the screen is narrow.
+/// A table that scrolls horizontally on narrow screens.
 pub fn table(heads: &[&str], rows: &[Vec<Markup>]) -> Markup {
     html! {
         div.scroll tabindex="0" {
@@ -120,7 +119,7 @@ pub fn table(heads: &[&str], rows: &[Vec<Markup>]) -> Markup {
     }
 }
 
-/// Pieces one after the other with something between them.
+/// The pieces with a separator between them.
 pub fn joined(pieces: &[Markup], between: &str) -> Markup {
     html! {
         @for (i, piece) in pieces.iter().enumerate() {
@@ -130,10 +129,11 @@ pub fn joined(pieces: &[Markup], between: &str) -> Markup {
     }
 }
 
-/// A page of one line could not be read by the tools that read lines.
+/// A line break, so that the page is not one line, which line-based tools
+/// cannot handle.
 pub const NEW_LINE: PreEscaped<&str> = PreEscaped("\n");
 
-/// 12345 as `12 345`, so that large numbers can be read.
+/// A number with thin spaces between groups of three digits.
 pub fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_from_outside_can_open_a_tag_or_leave_an_attribute() {
+    fn foreign_text_cannot_open_a_tag_or_leave_an_attribute() {
         let evil = "</script><img src=x onerror=\"alert('1')\">&amp;";
         let inside = code(evil).into_string();
         assert_eq!(inside.matches(['<', '>']).count(), 4, "{inside}");
@@ -167,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_shown_as_a_sign() {
+    fn visible_replaces_invisible_characters() {
         assert_eq!(visible("a\0b\u{202e}c\u{7f}\n"), "a␀b\u{fffd}c␡\n");
         assert!(is_exact("a\nb\té") && !is_exact("a\rb") && !is_exact("\u{2066}"));
     }
 
     #[test]
-    fn only_addresses_of_the_web_become_links() {
+    fn link_accepts_only_web_addresses() {
         let link = |address: &str, shown: &str| super::link(address, shown).into_string();
         assert!(
             link("https://example.org/a?b=1&c", "x")
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_say_how_long_they_are() {
+    fn cut_states_the_length_of_the_text() {
         assert_eq!(cut("äbc", 3), "äbc");
         assert_eq!(cut("äbcd", 3), "äbc … (4 characters)");
         assert_eq!(number(1234567), "1\u{202f}234\u{202f}567");

@@ -1,13 +1,13 @@
-//! Where everything of a history stands in a timeline: a lane a session, a
-//! row a moment, a bar from where a statement began to wait to where it went
-//! on.
+//! The layout of a history as a timeline: one lane per session, one row per
+//! moment, and one bar per lock wait, from where the statement blocked to where
+//! it resumed.
 //!
-//! A moment is a submission, or an answer that came after another session was
-//! heard of. So whatever stands lower happened later, and the answer of a
-//! statement that did not wait stands with it.
+//! A moment is a submission, or a result that arrived after an event of another
+//! session. So a lower row is a later moment, and the result of a statement that
+//! did not block is in the row of its submission.
 
-use isolde_core::History;
-use isolde_core::history::{SentStep, TxEnd, What};
+use isolde_model::History;
+use isolde_model::history::{EventKind, SentStep, TxEnd};
 
 #[derive(Debug, Default)]
 pub struct Layout<'h> {
@@ -24,18 +24,18 @@ pub struct Cell<'h> {
     pub row: usize,
     pub step: Option<&'h SentStep>,
     pub what: Kind<'h>,
-    /// What came of it, in the order in which it was heard.
-    pub news: Vec<&'h What>,
+    /// The events of the statement, in their order.
+    pub events: Vec<&'h EventKind>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind<'h> {
-    /// A statement, in the words that went over the wire.
+    /// A statement, as it was sent to the server.
     Statement(&'h str),
-    /// A statement from further up gets on.
-    Later,
+    /// A statement of an earlier row resumes.
+    Resumed,
     NotSent,
-    /// The runner did something by itself.
+    /// An action of the runner.
     Runner,
 }
 
@@ -43,7 +43,7 @@ pub enum Kind<'h> {
 pub struct Bar {
     pub lane: usize,
     pub from: usize,
-    /// Where it went on; the last row if it never did.
+    /// The row where the statement resumed; the last row if it never did.
     pub to: usize,
     pub open: bool,
 }
@@ -59,13 +59,13 @@ pub struct Span {
 
 impl<'h> Layout<'h> {
     /// Expects a history in which every number that refers to a step or a
-    /// transaction has one; see [`isolde_hunt::stored`].
+    /// transaction has one; see [`isolde_hunt::finding_folder`].
     pub fn of(history: &'h History) -> Layout<'h> {
         let mut layout = Layout::default();
         for step in &history.steps {
             layout.lane(&step.session);
         }
-        // The last cell of each step, and the bar that it waits at.
+        // The last cell of each step, and the bar of its current lock wait.
         let mut at: Vec<Option<usize>> = vec![None; history.steps.len()];
         let mut waits: Vec<Option<usize>> = vec![None; history.steps.len()];
         let mut ends: Vec<Option<usize>> = vec![None; history.transactions.len()];
@@ -73,54 +73,54 @@ impl<'h> Layout<'h> {
             let lane = layout.lane(&event.session);
             let step = event.step.and_then(|i| history.steps.get(i).map(|s| (i, s)));
             match (&event.what, step) {
-                (What::Sent { as_sql }, Some((i, s))) => {
+                (EventKind::Sent { as_sql }, Some((i, s))) => {
                     let sql = as_sql.as_deref().unwrap_or(&s.sql);
                     at[i] = Some(layout.open(lane, Some(s), Kind::Statement(sql)));
                 }
-                (What::NotSent { .. }, Some((i, s))) => {
+                (EventKind::NotSent { .. }, Some((i, s))) => {
                     let cell = layout.open(lane, Some(s), Kind::NotSent);
-                    layout.cells[cell].news.push(&event.what);
+                    layout.cells[cell].events.push(&event.what);
                     at[i] = Some(cell);
                 }
-                (What::Waiting { .. }, Some((i, _))) => {
+                (EventKind::Waiting { .. }, Some((i, _))) => {
                     let Some(cell) = at[i] else { continue };
-                    layout.cells[cell].news.push(&event.what);
+                    layout.cells[cell].events.push(&event.what);
                     let from = layout.cells[cell].row;
-                    // Waiting for somebody else next is still the same wait.
+                    // Another lock holder later is still the same wait.
                     if waits[i].is_none() {
                         waits[i] = Some(layout.bars.len());
                         layout.bars.push(Bar { lane, from, to: from, open: true });
                     }
                 }
-                (What::Resumed, Some((i, s))) => {
-                    let cell = layout.open(lane, Some(s), Kind::Later);
+                (EventKind::Resumed, Some((i, s))) => {
+                    let cell = layout.open(lane, Some(s), Kind::Resumed);
                     layout.close(waits[i].take(), cell);
                     at[i] = Some(cell);
                 }
                 (_, Some((i, s))) => {
                     let cell = match at[i] {
-                        // It stands lowest: nobody was heard of since.
+                        // The lowest row: no other session had an event since.
                         Some(cell)
                             if waits[i].is_none() && layout.cells[cell].row + 1 == layout.rows =>
                         {
                             cell
                         }
-                        _ => layout.open(lane, Some(s), Kind::Later),
+                        _ => layout.open(lane, Some(s), Kind::Resumed),
                     };
                     layout.close(waits[i].take(), cell);
                     at[i] = Some(cell);
-                    layout.cells[cell].news.push(&event.what);
+                    layout.cells[cell].events.push(&event.what);
                 }
                 (_, None) => {
                     let lowest = layout.cells.iter().rposition(|c| c.row + 1 == layout.rows);
                     let joins = lowest
                         .filter(|c| layout.cells[*c].lane == lane)
-                        .filter(|_| matches!(event.what, What::Ended { .. }));
+                        .filter(|_| matches!(event.what, EventKind::Ended { .. }));
                     let cell = joins.unwrap_or_else(|| layout.open(lane, None, Kind::Runner));
-                    layout.cells[cell].news.push(&event.what);
+                    layout.cells[cell].events.push(&event.what);
                 }
             }
-            if let What::Ended { transaction, .. } = event.what
+            if let EventKind::Ended { transaction, .. } = event.what
                 && let Some(end) = ends.get_mut(transaction)
             {
                 *end = Some(layout.rows.saturating_sub(1));
@@ -140,7 +140,7 @@ impl<'h> Layout<'h> {
     }
 
     fn open(&mut self, lane: usize, step: Option<&'h SentStep>, what: Kind<'h>) -> usize {
-        self.cells.push(Cell { lane, row: self.rows, step, what, news: Vec::new() });
+        self.cells.push(Cell { lane, row: self.rows, step, what, events: Vec::new() });
         self.rows += 1;
         self.cells.len() - 1
     }
@@ -170,14 +170,14 @@ impl<'h> Layout<'h> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isolde_hunt::samples::recorded;
+    use isolde_testing::samples::recorded;
 
     fn cell<'l, 'h>(layout: &'l Layout<'h>, label: &str) -> Vec<&'l Cell<'h>> {
         layout.cells.iter().filter(|c| c.step.is_some_and(|s| s.label == label)).collect()
     }
 
     #[test]
-    fn a_statement_stands_in_the_lane_of_its_session_and_in_the_order_it_was_sent() {
+    fn cells_are_in_the_lane_of_their_session_and_in_submission_order() {
         let history = recorded("wait");
         let layout = Layout::of(&history);
         assert_eq!(layout.lanes, ["s1", "s2"]);
@@ -187,24 +187,24 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_a_bar_that_ends_where_the_statement_resumed() {
+    fn bar_of_a_lock_wait_ends_where_the_statement_resumed() {
         let history = recorded("wait");
         let layout = Layout::of(&history);
         let [sent, resumed] = cell(&layout, "s2.3")[..] else { panic!("two cells") };
-        assert_eq!((sent.row, resumed.row, resumed.what), (4, 7, Kind::Later));
+        assert_eq!((sent.row, resumed.row, resumed.what), (4, 7, Kind::Resumed));
         let expected = Bar { lane: 1, from: 4, to: 7, open: false };
         assert_eq!(layout.bars, [expected]);
-        // It resumed after the COMMIT that let it go.
+        // It resumed after the COMMIT that released the lock.
         assert_eq!(cell(&layout, "s1.4")[0].row, 6);
-        assert!(matches!(resumed.news[..], [What::Affected { .. }]));
+        assert!(matches!(resumed.events[..], [EventKind::Affected { .. }]));
     }
 
     #[test]
-    fn a_victim_ends_its_transaction_and_what_was_not_sent_stands_apart() {
+    fn span_of_a_deadlock_victim_ends_at_its_error() {
         let history = recorded("deadlock");
         let layout = Layout::of(&history);
         let victim = cell(&layout, "s2.3")[0];
-        assert!(matches!(victim.news[..], [What::Error(_), What::Ended { .. }]));
+        assert!(matches!(victim.events[..], [EventKind::Error(_), EventKind::Ended { .. }]));
         assert_eq!(cell(&layout, "s2.4")[0].what, Kind::NotSent);
         let ends: Vec<(usize, TxEnd)> = layout.spans.iter().map(|s| (s.lane, s.how)).collect();
         assert_eq!(ends, [(0, TxEnd::Committed), (1, TxEnd::Aborted), (2, TxEnd::RolledBack)]);
@@ -213,16 +213,17 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_that_never_goes_on_waits_to_the_end() {
+    fn bar_of_a_statement_that_never_resumes_is_open() {
         let mut history = recorded("wait");
         history.events.retain(|e| {
-            e.step != Some(4) || !matches!(e.what, What::Resumed | What::Affected { .. })
+            e.step != Some(4) || !matches!(e.what, EventKind::Resumed | EventKind::Affected { .. })
         });
         let layout = Layout::of(&history);
         assert_eq!((layout.bars[0].to, layout.bars[0].open), (layout.rows - 1, true));
     }
+
     #[test]
-    fn any_order_of_events_has_a_layout_that_fits_its_grid() {
+    fn layout_of_any_order_of_events_fits_its_grid() {
         let check = |history: &History| {
             let layout = Layout::of(history);
             assert!(

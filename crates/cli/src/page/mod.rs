@@ -1,15 +1,14 @@
-//! `report.html`: a hunt as one page that needs nothing but itself.
+//! `report.html`: the report of a hunt as one self-contained page.
 //!
-//! The page stays usable however much was found. Findings are grouped by
-//! signature; the first few of a signature are shown whole, more are listed
-//! with their folders, the rest is counted. What is shown whole has a budget
-//! in bytes too, and every text, table and timeline has a limit of its own.
-//! So the page has an upper bound, and a reader has one example of everything
-//! before a second one of anything.
+//! The size of the page is bounded, however many findings there are. Findings
+//! are grouped by signature; the first few of each group are shown in full,
+//! more are listed with their folders, and the rest is counted. Findings shown
+//! in full have a budget in bytes, and every text, table and timeline has a
+//! limit. The page shows one example of every group before a second one of any.
 //!
-//! [`isolde_hunt::report`] has the data. The pieces here are templates of
-//! maud, which escape whatever is put into them; text from outside passes
-//! [`html::text`] besides, so that nothing in it is invisible.
+//! [`isolde_hunt::report`] has the data. The templates are written with maud,
+//! which escapes whatever is put into them; foreign text also passes
+//! [`html::text`], so that none of its characters is invisible.
 
 mod card;
 mod compare;
@@ -32,8 +31,8 @@ use std::path::{Path, PathBuf};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-/// Of SCRIPT, for the page's policy: should anything from outside ever get
-/// around the escaping, the browser still runs nothing but this.
+/// The hash of SCRIPT for the content security policy: should foreign text ever
+/// get around the escaping, the browser still runs nothing but this script.
 const SCRIPT_HASH: &str = include_str!("script.sha256");
 
 /// Reads the output folder of a hunt and writes `report.html` into it.
@@ -47,7 +46,7 @@ fn page(dir: &Path, report: &Report) -> Markup {
     let groups = report.groups();
     let kinds = |label| groups.iter().filter(|g| g.label == label).count();
     let id = &summary.identity;
-    let title = format!("{} {}: Isolde's report", id.target, id.server_version);
+    let title = format!("{} {}: Isolde hunt report", id.target, id.server_version);
     let policy = format!(
         "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; \
          img-src data:; script-src 'sha256-{}'",

@@ -1,22 +1,22 @@
-//! The top of the page: what was hunted, how, and what came of it in numbers.
+//! The top of the page: the target, the settings, and the results in numbers.
 
 use super::html::{code, details, link, number, plural, table, text};
 use super::prose;
-use isolde_core::Level;
 use isolde_hunt::HuntError;
-use isolde_hunt::cause::Label;
+use isolde_hunt::cause::Verdict;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::summary::{Shard, Summary};
 use isolde_hunt::tally::Counts;
+use isolde_model::Level;
 use maud::{Markup, html};
 use std::collections::{BTreeMap, BTreeSet};
 
 const EXAMPLES: usize = 2;
 
-/// `kinds` says how many distinct findings a cause has.
-pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> Markup {
+/// The verdict. `kinds` is the number of distinct findings per cause.
+pub fn headline(summary: &Summary, kinds: impl Fn(Verdict) -> usize) -> Markup {
     let v = summary.violations;
-    let of = |label: Label| match kinds(label) {
+    let of = |label: Verdict| match kinds(label) {
         0 => String::new(),
         n => format!(", {n} distinct,"),
     };
@@ -27,12 +27,15 @@ pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> Markup {
             Some(judged) => format!(" ({} in the baseline, {} new)", judged.known, judged.new),
             None => String::new(),
         };
-        (class, format!("{found}{} with cause bug{known}", of(Label::Bug)))
+        (class, format!("{found}{} caused by a bug{known}", of(Verdict::Bug)))
     } else if v.undecided > 0 {
         let found = plural(v.undecided, "undecided violation");
-        ("undecided", format!("{found}{}, none with cause bug", of(Label::Undecided)))
+        (
+            "undecided",
+            format!("{found}{}, none known to be caused by a bug", of(Verdict::Undecided)),
+        )
     } else {
-        ("fine", "No violation that the documentation does not explain".into())
+        ("fine", "No violation, except those that the documentation allows".into())
     };
     let id = &summary.identity;
     html! {
@@ -41,11 +44,11 @@ pub fn headline(summary: &Summary, kinds: impl Fn(Label) -> usize) -> Markup {
             h1 { (text(&id.target)) " " span { (text(&id.server_version)) } }
             p class={ "verdict " (class) } { (words) ", in " (plural(summary.cases, "case")) }
             @if let Some(fault) = id.fault() {
-                // They stand beside each other like words.
+                // A blank, since the paragraphs are inline.
                 " "
                 p class="verdict undecided" {
                     "A fault was planted: " (code(fault))
-                    ". What was found is not the engine's."
+                    ". The findings are due to it, not to the engine."
                 }
             }
         }
@@ -63,20 +66,20 @@ pub fn facts(summary: &Summary) -> Markup {
         ("oracles", text(&id.oracles.join(", "))),
         (
             "cases",
-            format!("{} in {:.1} s ({rate:.0} a second)", number(summary.cases), summary.seconds),
+            format!("{} in {:.1} s ({rate:.0} per second)", number(summary.cases), summary.seconds),
         ),
         ("statements", number(summary.statements)),
-        ("statements with all replays", number(summary.statements_in_all)),
+        ("statements including serial runs", number(summary.statements_in_all)),
         ("valid statements", format!("{:.1} %", 100.0 * summary.valid_share)),
-        ("waited", format!("{} of statements", share(summary.waited, summary.statements))),
+        ("blocked", format!("{} of statements", share(summary.waited, summary.statements))),
         ("aborted", format!("{} of transactions", share(summary.aborted, summary.transactions))),
     ];
-    let asked: u64 = summary.predicted + summary.not_modelled.values().sum::<u64>();
-    if asked > 0 {
-        let whole = share(summary.predicted, asked);
+    let checked: u64 = summary.predicted + summary.not_modelled.values().sum::<u64>();
+    if checked > 0 {
+        let whole = share(summary.predicted, checked);
         pairs.push(("predicted by rules", format!("{whole} of cases")));
     }
-    // What did not happen and what was not asked for needs no place.
+    // Zero counts and options that are off are left out.
     for (name, count) in [
         ("not confirmed", summary.not_confirmed),
         ("unknown", summary.unknown.values().sum()),
@@ -89,9 +92,9 @@ pub fn facts(summary: &Summary) -> Markup {
     if summary.shards != [Shard::WHOLE] {
         pairs.push(("shards", shards(&summary.shards)));
     }
-    // The number of cases stands above.
-    let told = |(name, value): &(&String, &String)| *value != "false" && *name != "cases";
-    let asked = id.options.iter().filter(told);
+    // The number of cases is shown above.
+    let is_shown = |(name, value): &(&String, &String)| *value != "false" && *name != "cases";
+    let asked = id.options.iter().filter(is_shown);
     let shown = |value: &str| if value == "true" { "yes".into() } else { text(value) };
     pairs.extend(asked.map(|(name, value)| (name.as_str(), shown(value))));
     html! {
@@ -101,7 +104,7 @@ pub fn facts(summary: &Summary) -> Markup {
     }
 }
 
-/// Which shards are here, and which are not.
+/// The shards that are present.
 fn shards(all: &[Shard]) -> String {
     let Some(of) = all.first().map(|s| s.of) else { return "none".into() };
     if all.len() as u64 == of {
@@ -109,7 +112,7 @@ fn shards(all: &[Shard]) -> String {
     }
     let names: Vec<String> = all.iter().take(20).map(ToString::to_string).collect();
     let more = if all.len() > names.len() { ", …" } else { "" };
-    format!("{}{more} ({} of {of} are here)", names.join(", "), all.len())
+    format!("{}{more} ({} of {of} present)", names.join(", "), all.len())
 }
 
 pub fn counts(summary: &Summary) -> Markup {
@@ -129,7 +132,7 @@ fn by_cause(head: &str, all: &BTreeMap<String, Counts>) -> Markup {
     // Levels from weak to strong; other names stay as they are.
     let mut all: Vec<(&String, &Counts)> = all.iter().collect();
     all.sort_by_key(|(name, _)| name.parse::<Level>().ok());
-    let cell = |label: Label, n: u64| match n {
+    let cell = |label: Verdict, n: u64| match n {
         0 => html! { span.zero { "0" } },
         n => html! { span class={ "n " (label.name()) } { (number(n)) } },
     };
@@ -138,21 +141,21 @@ fn by_cause(head: &str, all: &BTreeMap<String, Counts>) -> Markup {
         .map(|(name, c)| {
             vec![
                 html! { (text(name)) },
-                cell(Label::Bug, c.bug),
-                cell(Label::Undecided, c.undecided),
-                cell(Label::Documented, c.documented),
+                cell(Verdict::Bug, c.bug),
+                cell(Verdict::Undecided, c.undecided),
+                cell(Verdict::Documented, c.documented),
             ]
         })
         .collect();
     table(&[head, "bug", "undecided", "documented"], &rows)
 }
 
-/// Documented violations by behaviour and level, with a few examples of each.
+/// Documented anomalies by behaviour and level, with a few examples of each.
 pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, HuntError>) -> Markup {
     let all = match all {
         Ok(all) => all,
         Err(error) => {
-            return html! { h2 { "Documented" } p.damage { (text(&error.to_string())) } };
+            return html! { h2 { "Documented anomalies" } p.damage { (text(&error.to_string())) } };
         }
     };
     if all.is_empty() && summary.by_behaviour.is_empty() {
@@ -165,7 +168,7 @@ pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, HuntError>) -> M
         let name = finding.cause.behaviour.as_ref().map_or("", |b| b.name.as_str());
         groups.entry(name).or_default().push(finding);
     }
-    let mut heads = vec!["behaviour", "in all"];
+    let mut heads = vec!["behaviour", "total"];
     heads.extend(levels.iter().map(|l| l.map_or("default", |l| l.short())));
     let row = |(name, found): (&&str, &Vec<&Finding>)| {
         let kept = found.len() as u64;
@@ -177,7 +180,7 @@ pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, HuntError>) -> M
     };
     let rows: Vec<Vec<Markup>> = groups.iter().map(row).collect();
     html! {
-        h2 { "Violations that the documentation explains" }
+        h2 { "Documented anomalies" }
         (table(&heads, &rows))
         @for finding in groups.values().flat_map(|found| found.iter().take(EXAMPLES)) {
             (example(finding))
@@ -188,7 +191,7 @@ pub fn documented(summary: &Summary, all: &Result<Vec<Finding>, HuntError>) -> M
 fn example(finding: &Finding) -> Markup {
     let line = html! { (text(&finding.title)) " · case " (finding.case_number) };
     let body = html! {
-        p.sentences { "How that was found out: " (prose::reasons(&finding.cause.evidence)) }
+        p.sentences { "Evidence: " (prose::reasons(&finding.cause.evidence)) }
         pre tabindex="0" { (text(&finding.case)) }
     };
     details("run", &line, &body)
@@ -231,18 +234,18 @@ pub fn coverage(summary: &Summary) -> Markup {
             features.is_empty(),
         ),
         (
-            format!("Refused as nonsense: {}", plural(refusals.len() as u64, "kind of error")),
+            format!("Rejected by the engine: {}", plural(refusals.len() as u64, "kind of error")),
             table(&["error", "times", "message", "first statement"], &refusals),
             refusals.is_empty(),
         ),
         (
-            format!("Settings of the server: {}", settings.len()),
+            format!("Server settings: {}", settings.len()),
             table(&["setting", "value"], &settings),
             settings.is_empty(),
         ),
     ];
     html! {
-        @if blocks.iter().any(|(_, _, empty)| !empty) { h2 { "How it was hunted" } }
+        @if blocks.iter().any(|(_, _, empty)| !empty) { h2 { "Coverage and settings" } }
         @for (name, table, _) in blocks.iter().filter(|(_, _, empty)| !empty) {
             (details("block", &html! { (name) }, table))
         }
@@ -254,9 +257,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_that_are_not_here_are_seen() {
+    fn shards_shows_how_many_are_present() {
         let shard = |part| Shard { part, of: 3 };
         assert_eq!(shards(&[shard(1), shard(2), shard(3)]), "all 3");
-        assert_eq!(shards(&[shard(1), shard(3)]), "1/3, 3/3 (2 of 3 are here)");
+        assert_eq!(shards(&[shard(1), shard(3)]), "1/3, 3/3 (2 of 3 present)");
     }
 }

@@ -1,6 +1,6 @@
 "use strict";
 (function () {
-  // Everything but this page's filter and copying works without a script.
+  // Only the filter and the copy buttons need this script.
   var groups = Array.prototype.slice.call(document.querySelectorAll(".group"));
   var form = document.querySelector(".filter");
   var texts = null;
@@ -22,7 +22,7 @@
       if (fits) { shown += 1; }
     });
     document.getElementById("f-count").textContent =
-      shown === groups.length ? "" : shown + " of " + groups.length + " kinds";
+      shown === groups.length ? "" : shown + " of " + groups.length + " groups";
   }
 
   if (form) {

@@ -1,35 +1,34 @@
-//! The tables at the start, beside the timeline: nobody follows a run without
-//! knowing what it began with.
+//! The initial tables, next to the timeline: a run cannot be followed without
+//! knowing what it started from.
 
 use super::html::code;
-use isolde_core::History;
-use isolde_core::case;
+use isolde_model::History;
+use isolde_model::case;
 use maud::{Markup, html};
 
 const MOST: usize = 40;
 
-/// The setup of a case and what was drawn of its run, side by side where the
-/// screen is wide enough.
-pub fn beside(case: &str, history: &History, drawn: &Markup) -> Markup {
-    let Ok(case) = case::parse(case) else { return drawn.clone() };
+/// The setup of a case and its timeline, side by side on wide screens.
+pub fn with_setup(case: &str, history: &History, timeline: &Markup) -> Markup {
+    let Ok(case) = case::parse(case) else { return timeline.clone() };
     let statements = case.setup_for(&history.on.engine, &history.on.version);
     if statements.is_empty() {
-        return drawn.clone();
+        return timeline.clone();
     }
     html! {
         div.scene {
             div.setup {
-                p.word { "The tables at the start" }
+                p.word { "Initial tables" }
                 ul {
                     @for statement in statements.iter().take(MOST) {
                         li { (code(&format!("{};", statement.sql))) }
                     }
                     @if statements.len() > MOST {
-                        li.note { "and more: the case file below has all" }
+                        li.note { "and more; see the case file below" }
                     }
                 }
             }
-            div { (drawn) }
+            div { (timeline) }
         }
     }
 }
@@ -37,16 +36,16 @@ pub fn beside(case: &str, history: &History, drawn: &Markup) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isolde_hunt::samples::recorded;
+    use isolde_testing::samples::recorded;
 
     #[test]
-    fn the_setup_of_the_engine_stands_beside_its_run() {
+    fn with_setup_shows_the_setup_of_the_engine() {
         let text = "case: x\n\nsetup:\n  create table t (a int);\n\nsetup mariadb:\n  \
                     create table m (a int);\n  insert into m values (1);\n\ns1> begin;\n";
         let history = recorded("wait");
         assert_eq!(history.on.engine, "mariadb");
-        let beside = |case: &str| super::beside(case, &history, &html! { "DRAWN" }).into_string();
-        let page = beside(text);
+        let shown = |case: &str| with_setup(case, &history, &html! { "DRAWN" }).into_string();
+        let page = shown(text);
         assert!(
             page.contains(
                 "<code>create table m (a int);</code></li><li><code>insert into m values (1);"
@@ -54,7 +53,7 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("DRAWN") && !page.contains("create table t"), "{page}");
-        assert_eq!(beside("case: x\n\ns1> begin;\n"), "DRAWN");
-        assert_eq!(beside("nonsense"), "DRAWN");
+        assert_eq!(shown("case: x\n\ns1> begin;\n"), "DRAWN");
+        assert_eq!(shown("nonsense"), "DRAWN");
     }
 }

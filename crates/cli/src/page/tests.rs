@@ -1,13 +1,13 @@
-//! Whole pages, from folders that are made out of recorded runs.
+//! Tests of whole pages, from output folders made of recorded runs.
 
 use super::*;
-use isolde_core::Value;
-use isolde_core::history::{Death, Fall, SentStep, What};
-use isolde_hunt::cause::{Explained, Label};
+use isolde_hunt::cause::{Explained, Verdict};
 use isolde_hunt::folder::Folder;
-use isolde_hunt::samples::{hunt, made, summary};
 use isolde_hunt::summary::Shard;
 use isolde_hunt::tally::{Coverage, Refusal};
+use isolde_model::Value;
+use isolde_model::history::{EventKind, FailureKind, SentStep, ServerFailure};
+use isolde_testing::samples::{hunt, made, summary};
 use std::fs;
 
 const EVIL: &str = "</script></style><img src=x onerror=alert(1)>\"'&\u{202e}";
@@ -17,7 +17,7 @@ fn read(dir: &Path) -> String {
 }
 
 #[test]
-fn a_page_has_the_summary_the_findings_and_nothing_from_the_network() {
+fn page_has_summary_and_findings_and_needs_no_network() {
     let dir = tempfile::tempdir().unwrap();
     hunt(dir.path(), 3, 3);
     let page = read(dir.path());
@@ -38,11 +38,11 @@ fn a_page_has_the_summary_the_findings_and_nothing_from_the_network() {
         "isolde replay findings/000002/case.case",
         "isolde replay case.case --on mariadb<",
         "<p class=\"sentences\">The statements ran concurrently",
-        "The tables at the start",
+        "Initial tables",
     ] {
         assert!(page.contains(wanted), "{wanted}");
     }
-    // Sent alone it lacks nothing: no file of the folder is linked.
+    // Self-contained: no file of the folder is linked.
     for forbidden in [
         "<link",
         "src=",
@@ -62,7 +62,7 @@ fn a_page_has_the_summary_the_findings_and_nothing_from_the_network() {
 }
 
 #[test]
-fn the_policy_of_the_page_allows_its_script() {
+fn policy_of_the_page_allows_its_script() {
     use base64::Engine;
     use sha2::{Digest, Sha256};
     let digest = Sha256::digest(include_bytes!("script.js"));
@@ -71,10 +71,10 @@ fn the_policy_of_the_page_allows_its_script() {
 }
 
 #[test]
-fn what_comes_from_outside_stays_text_wherever_it_stands() {
+fn page_escapes_foreign_text_everywhere() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::create(dir.path()).unwrap();
-    let mut evidence = made(1, "deadlock", Label::Bug, EVIL);
+    let mut evidence = made(1, "deadlock", Verdict::Bug, EVIL);
     for step in &mut evidence.concurrent.steps {
         *step =
             SentStep { label: EVIL.into(), session: EVIL.into(), sql: EVIL.into(), anyway: false };
@@ -82,16 +82,16 @@ fn what_comes_from_outside_stays_text_wherever_it_stands() {
     for event in &mut evidence.concurrent.events {
         event.session = EVIL.into();
         match &mut event.what {
-            What::Error(error) => (error.code, error.message) = (EVIL.into(), EVIL.into()),
-            What::NotSent { why } => *why = EVIL.into(),
-            What::Waiting { on } => *on = vec![EVIL.into()],
+            EventKind::Error(error) => (error.code, error.message) = (EVIL.into(), EVIL.into()),
+            EventKind::NotSent { why } => *why = EVIL.into(),
+            EventKind::Waiting { on } => *on = vec![EVIL.into()],
             _ => {}
         }
     }
     evidence.concurrent.final_state[0].query = EVIL.into();
     evidence.concurrent.final_state[0].rows = vec![vec![Value::Text(EVIL.into())]];
-    let (how, why) = (Fall::Died, EVIL.to_string());
-    evidence.concurrent.death = Some(Death { how, why, log: Some(EVIL.into()) });
+    let (how, why) = (FailureKind::Died, EVIL.to_string());
+    evidence.concurrent.death = Some(ServerFailure { how, why, log: Some(EVIL.into()) });
     evidence.serial = vec![("serial-tx".into(), evidence.concurrent.clone())];
     let finding = &mut evidence.finding;
     (finding.title, finding.target, finding.case) = (EVIL.into(), EVIL.into(), EVIL.into());
@@ -129,7 +129,7 @@ fn what_comes_from_outside_stays_text_wherever_it_stands() {
 }
 
 #[test]
-fn a_folder_that_is_missing_or_damaged_is_said_in_place() {
+fn page_reports_missing_and_damaged_folders_in_place() {
     let dir = tempfile::tempdir().unwrap();
     hunt(dir.path(), 4, 4);
     let at = |path: &str| dir.path().join("findings").join(path);
@@ -152,25 +152,25 @@ fn a_folder_that_is_missing_or_damaged_is_said_in_place() {
 }
 
 #[test]
-fn a_thousand_findings_are_grouped_and_the_page_stays_small() {
+fn page_of_a_thousand_findings_is_grouped_and_small() {
     let dir = tempfile::tempdir().unwrap();
     hunt(dir.path(), 1000, 40);
     let page = read(dir.path());
     assert_eq!(page.matches("<section class=\"group\"").count(), 40);
     assert_eq!(page.matches("<details class=\"finding\"").count(), 120);
     assert_eq!(page.matches("<details class=\"finding\" open>").count(), 1);
-    assert!(page.contains("22 more like it"));
+    assert!(page.contains("22 more findings of this group"));
     assert!(page.len() < 4 << 20, "{} bytes", page.len());
     let bug = page.find("data-cause=\"bug\"").unwrap();
     assert!(bug < page.find("data-cause=\"undecided\"").unwrap());
 }
 
 #[test]
-fn a_hunt_without_findings_has_a_page_too() {
+fn page_of_a_hunt_without_findings() {
     let dir = tempfile::tempdir().unwrap();
     let folder = Folder::create(dir.path()).unwrap();
     folder.write_summary(&summary(7, Shard { part: 2, of: 4 }, 0)).unwrap();
     let page = read(dir.path());
-    assert!(page.contains("No violation that the documentation does not explain"));
-    assert!(page.contains("2/4 (1 of 4 are here)") && page.contains("nothing to show"));
+    assert!(page.contains("No violation, except those that the documentation allows"));
+    assert!(page.contains("2/4 (1 of 4 present)") && page.contains("none to show"));
 }

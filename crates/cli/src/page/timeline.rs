@@ -1,24 +1,25 @@
-//! A run as a timeline in HTML: a grid with a column a session and a row a
-//! moment. The elements come in the order of time, so the page reads the same
-//! without its style.
+//! The timeline of a run in HTML: a grid with one column per session and one row
+//! per moment. The elements are in temporal order, so the page also reads
+//! correctly without its style.
 
 use super::html::{NEW_LINE, code, cut, plural, text};
 use super::layout::{Cell, Kind, Layout};
 use super::why;
-use isolde_core::History;
-use isolde_core::history::{TxEnd, What};
-use isolde_core::oracle::Difference;
-use isolde_core::semantics::Account;
-use isolde_core::value::show_rows;
+use isolde_model::History;
+use isolde_model::difference::Difference;
+use isolde_model::history::{EventKind, TxEnd};
+use isolde_model::value::show_rows;
+use isolde_reference::Account;
 use maud::{Markup, html};
 
-/// Moments that are shown.
+/// Maximum number of moments that are shown.
 const MOST_ROWS: usize = 120;
 const LONGEST_ANSWER: usize = 300;
-/// Characters of a line over all columns before statements get rails.
-const MOST_BESIDE: usize = 240;
-const LEGEND: &str = "Time goes down. The line beside a session is its transaction: green \
-    committed, red aborted, broken rolled back. A hatched bar is a wait.";
+/// Maximum width of all columns together, in characters, before the sessions
+/// become rails.
+const MOST_COLUMNS_WIDTH: usize = 240;
+const LEGEND: &str = "Time runs downwards. The line next to a session is its transaction: green \
+    committed, red aborted, dashed rolled back. A hatched bar is a lock wait.";
 
 pub fn timeline(
     history: &History,
@@ -28,7 +29,7 @@ pub fn timeline(
     let layout = Layout::of(history);
     let shown = layout.rows.min(MOST_ROWS);
     let class = if wants_rails(&layout) { "timeline rails" } else { "timeline" };
-    let label = "Timeline: a column a session, time goes down";
+    let label = "Timeline: one column per session, time runs downwards";
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {
             ol class=(class) style={ "--lanes:" (layout.lanes.len().max(1)) } {
@@ -40,7 +41,7 @@ pub fn timeline(
                     (bar(&class, span.lane, span.from, span.to.min(shown - 1)))
                 }
                 @for wait in layout.bars.iter().filter(|b| b.from < shown) {
-                    // It ends at the top of the row where the statement went on.
+                    // It ends at the top of the row where the statement resumed.
                     @if wait.open || wait.to >= shown {
                         (bar("wait open", wait.lane, wait.from, shown - 1))
                     } @else {
@@ -60,8 +61,9 @@ pub fn timeline(
     }
 }
 
-/// Where columns would be too narrow for the statements, sessions get thin
-/// rails and all statements the width beside them. Narrow screens always do.
+/// Whether the columns would be too narrow for the statements: sessions then
+/// become thin rails, and all statements share the width next to them. Narrow
+/// screens always do that.
 fn wants_rails(layout: &Layout<'_>) -> bool {
     let lengths: Vec<usize> = layout
         .cells
@@ -72,7 +74,7 @@ fn wants_rails(layout: &Layout<'_>) -> bool {
         })
         .collect();
     let mean = lengths.iter().sum::<usize>() / lengths.len().max(1);
-    layout.lanes.len() > 3 || mean * layout.lanes.len() > MOST_BESIDE
+    layout.lanes.len() > 3 || mean * layout.lanes.len() > MOST_COLUMNS_WIDTH
 }
 
 /// Row 1 of the grid holds the names of the sessions.
@@ -82,22 +84,28 @@ fn bar(class: &str, lane: usize, from: usize, to: usize) -> Markup {
 }
 
 fn moment(cell: &Cell<'_>, differences: &[Difference], account: Option<&Account>) -> Markup {
-    let answered = cell.news.iter().any(|w| {
-        matches!(w, What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_))
+    let answered = cell.events.iter().any(|w| {
+        matches!(
+            w,
+            EventKind::Rows { .. }
+                | EventKind::Affected { .. }
+                | EventKind::Done
+                | EventKind::Error(_)
+        )
     });
     let serially =
         cell.step.filter(|_| answered).and_then(|s| serial_answer(&s.label, differences));
-    let told = cell.step.filter(|_| answered).and_then(|s| why::of_step(&s.label, account?));
+    let verdict = cell.step.filter(|_| answered).and_then(|s| why::of_step(&s.label, account?));
     let mut class = String::from("cell");
     match cell.what {
         Kind::Statement(_) => {}
-        Kind::Later => class.push_str(" later"),
+        Kind::Resumed => class.push_str(" later"),
         Kind::NotSent | Kind::Runner => class.push_str(" not-sent"),
     }
     if serially.is_some() {
         class.push_str(" differs");
     }
-    if cell.news.iter().any(|w| matches!(w, What::Error(_) | What::Cancelled)) {
+    if cell.events.iter().any(|w| matches!(w, EventKind::Error(_) | EventKind::Cancelled)) {
         class.push_str(" failed");
     }
     html! {
@@ -107,36 +115,36 @@ fn moment(cell: &Cell<'_>, differences: &[Difference], account: Option<&Account>
             }
             @match cell.what {
                 Kind::Statement(sql) => (code(sql)),
-                Kind::Later => span.word { "goes on" },
+                Kind::Resumed => span.word { "resumes" },
                 Kind::NotSent => s { (code(cell.step.map_or("", |s| s.sql.as_str()))) },
                 Kind::Runner => span.word { "Isolde" },
             }
-            @for what in &cell.news { (news(what)) }
+            @for what in &cell.events { (event(what)) }
             @if let Some(serially) = serially {
                 span.serially { "serially: " (text(&cut(&serially, LONGEST_ANSWER))) }
             }
-            @if let Some(told) = told { (told) }
+            @if let Some(verdict) = verdict { (verdict) }
         }
     }
 }
 
-fn news(what: &What) -> Markup {
-    let (class, said) = match what {
-        What::Waiting { on } if on.is_empty() => ("waits", "waits".into()),
-        What::Waiting { on } => ("waits", format!("waits for {}", on.join(", "))),
-        What::Rows { rows, .. } if rows.is_empty() => ("answer", "no rows".into()),
-        What::Rows { rows, .. } => ("answer", show_rows(rows)),
-        What::Affected { count } => ("answer", plural(*count, "row")),
-        What::Error(error) => ("error", format!("error {}: {}", error.code, error.message)),
-        What::NotSent { why } => ("answer", format!("not sent: {why}")),
-        What::Ended { how, .. } => {
+fn event(what: &EventKind) -> Markup {
+    let (class, shown) = match what {
+        EventKind::Waiting { on } if on.is_empty() => ("waits", "waits".into()),
+        EventKind::Waiting { on } => ("waits", format!("waits for {}", on.join(", "))),
+        EventKind::Rows { rows, .. } if rows.is_empty() => ("answer", "no rows".into()),
+        EventKind::Rows { rows, .. } => ("answer", show_rows(rows)),
+        EventKind::Affected { count } => ("answer", plural(*count, "row")),
+        EventKind::Error(error) => ("error", format!("error {}: {}", error.code, error.message)),
+        EventKind::NotSent { why } => ("answer", format!("not sent: {why}")),
+        EventKind::Ended { how, .. } => {
             return html! { span class={ "end " (end_class(*how)) } { (end_words(*how)) } };
         }
-        What::Cancelled => ("error", "cancelled by Isolde".into()),
-        What::RolledBackByRunner { why } => ("answer", format!("rolls back: {why}")),
-        What::Sent { .. } | What::Resumed | What::Done => return html! {},
+        EventKind::Cancelled => ("error", "cancelled by Isolde".into()),
+        EventKind::RolledBackByRunner { why } => ("answer", format!("rolls back: {why}")),
+        EventKind::Sent { .. } | EventKind::Resumed | EventKind::Done => return html! {},
     };
-    html! { span class=(class) { (text(&cut(&said, LONGEST_ANSWER))) } }
+    html! { span class=(class) { (text(&cut(&shown, LONGEST_ANSWER))) } }
 }
 
 fn end_class(how: TxEnd) -> &'static str {
@@ -153,12 +161,12 @@ fn end_words(how: TxEnd) -> &'static str {
         TxEnd::Committed => "✓ committed",
         TxEnd::RolledBack => "↩ rolled back",
         TxEnd::Aborted => "✗ aborted by the engine",
-        TxEnd::Lost => "✗ lost",
-        TxEnd::Unknown => "? how it ended is not known",
+        TxEnd::Lost => "✗ connection lost",
+        TxEnd::Unknown => "? outcome unknown",
     }
 }
 
-/// What a statement answered in the serial run, where that was different.
+/// The result of a statement in the serial run, where it differed.
 fn serial_answer(wanted: &str, differences: &[Difference]) -> Option<String> {
     differences.iter().find_map(|d| match d {
         Difference::Success { label, serial, .. } if label == wanted => Some(serial.clone()),
@@ -173,14 +181,14 @@ fn serial_answer(wanted: &str, differences: &[Difference]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isolde_hunt::samples::recorded;
+    use isolde_testing::samples::recorded;
 
     fn page(history: &History, differences: &[Difference]) -> String {
         timeline(history, differences, None).into_string()
     }
 
     #[test]
-    fn the_grid_has_lanes_bars_and_marks_where_the_layout_puts_them() {
+    fn timeline_draws_lanes_bars_and_marks_of_the_layout() {
         let drawn = page(&recorded("wait"), &[]);
         assert!(drawn.contains("style=\"--lanes:2\""));
         // s2.3 waits from row 4 to row 7 of the second lane.
@@ -195,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn many_sessions_or_long_statements_get_rails() {
+    fn timeline_of_long_statements_has_rails() {
         let mut history = recorded("wait");
         assert!(!page(&history, &[]).contains("timeline rails"));
         history.steps.iter_mut().for_each(|s| s.sql = "select 1 ".repeat(30));
@@ -203,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_that_differs_says_what_it_did_serially() {
+    fn timeline_shows_the_serial_result_where_it_differs() {
         let differs = Difference::Affected {
             label: "s2.3".into(),
             sql: String::new(),
@@ -215,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_very_long_run_is_cut_and_says_so() {
+    fn timeline_of_a_very_long_run_is_cut() {
         let mut history = recorded("wait");
         let events = history.events.clone();
         for _ in 0..40 {

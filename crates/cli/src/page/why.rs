@@ -1,45 +1,45 @@
-//! What the rules of the engine say of a run: a verdict beside each statement
-//! of the timeline, and below it the reasons and the rules.
+//! The explanation of a run by the rules of the engine: a verdict next to each
+//! statement of the timeline, and below it the reasons and the rules.
 
 use super::html::{code, link, table, text};
-use isolde_core::semantics::{Account, StepAccount, StepVerdict};
+use isolde_reference::{Account, StepAccount, StepVerdict};
 use maud::{Markup, html};
 
-/// Reasons and rules that are shown.
+/// Maximum number of reasons and of rules that are shown.
 const MOST: usize = 80;
 
-/// The verdict beside a statement; none where there is nothing to say.
+/// The verdict on a statement; none if it is allowed and no rule was needed.
 pub fn of_step(label: &str, account: &Account) -> Option<Markup> {
-    let told = account.steps.iter().find(|s| s.step == label)?;
-    let silent = told.verdict == StepVerdict::Inside && told.rules.is_empty();
-    (!silent).then(|| verdict(told))
+    let step = account.steps.iter().find(|s| s.step == label)?;
+    let is_obvious = step.verdict == StepVerdict::Allowed && step.rules.is_empty();
+    (!is_obvious).then(|| verdict(step))
 }
 
-fn verdict(told: &StepAccount) -> Markup {
-    let class = match told.verdict {
-        StepVerdict::Inside => "answer",
-        StepVerdict::Outside => "serially",
+fn verdict(step: &StepAccount) -> Markup {
+    let class = match step.verdict {
+        StepVerdict::Allowed => "answer",
+        StepVerdict::Broken => "serially",
         StepVerdict::NotModelled => "waits",
     };
     html! {
         span class=(class) {
-            (told.verdict.name())
-            @if !told.rules.is_empty() { " " (text(&told.rules.join(", "))) }
+            (step.verdict.name())
+            @if !step.rules.is_empty() { " " (text(&step.rules.join(", "))) }
         }
     }
 }
 
-/// The whole, what is to be said of single statements, and the rules.
+/// The verdict on the run, the reasons of single statements, and the rules.
 pub fn below(account: &Account) -> Markup {
-    let said = account.steps.iter().filter(|s| !s.why.is_empty()).take(MOST);
-    let reasons: Vec<Vec<Markup>> = said
-        .map(|told| {
-            let label = html! { b { (text(&told.step)) } };
-            vec![label, code(&told.sql), verdict(told), html! { (text(&told.why)) }]
+    let explained = account.steps.iter().filter(|s| !s.why.is_empty()).take(MOST);
+    let reasons: Vec<Vec<Markup>> = explained
+        .map(|step| {
+            let label = html! { b { (text(&step.step)) } };
+            vec![label, code(&step.sql), verdict(step), html! { (text(&step.why)) }]
         })
         .collect();
     html! {
-        h4 { "What the rules say" }
+        h4 { "Explanation by the rules" }
         p { b { (account.label.name()) } ": " (text(&account.why)) }
         @if !reasons.is_empty() {
             (table(&["", "statement", "verdict", "why"], &reasons))
@@ -57,7 +57,8 @@ pub fn below(account: &Account) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isolde_core::semantics::{CitedRule, Whole};
+    use isolde_model::Verdict;
+    use isolde_reference::CitedRule;
 
     fn step(label: &str, verdict: StepVerdict, rules: &[&str], why: &str) -> StepAccount {
         StepAccount {
@@ -73,16 +74,17 @@ mod tests {
     fn account() -> Account {
         let rule = CitedRule {
             id: "P1".into(),
-            name: "a snapshot a statement".into(),
+            name: "one snapshot per statement".into(),
             about: "a sentence".into(),
             page: "https://example.org/rules".into(),
         };
         Account {
-            label: Whole::Bug,
+            label: Verdict::Bug,
             why: "s1.2: no".into(),
+            breach: None,
             steps: vec![
-                step("s1.1", StepVerdict::Inside, &[], ""),
-                step("s1.2", StepVerdict::Outside, &["P1"], "it saw <i>more</i>"),
+                step("s1.1", StepVerdict::Allowed, &[], ""),
+                step("s1.2", StepVerdict::Broken, &["P1"], "it saw <i>more</i>"),
                 step("s1.3", StepVerdict::NotModelled, &[], "after s1.2"),
             ],
             rules: vec![rule],
@@ -90,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_has_its_verdict_beside_it_unless_there_is_nothing_to_say() {
+    fn of_step_shows_the_verdict_unless_it_is_obvious() {
         let account = account();
         let of = |label| of_step(label, &account).map(|m| m.into_string()).unwrap_or_default();
         assert_eq!(of("s1.1"), "");
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_and_rules_stand_below_with_links_and_nothing_gets_out_of_its_text() {
+    fn below_lists_reasons_and_rules_and_escapes_them() {
         let page = below(&account()).into_string();
         assert!(page.contains("<b>bug</b>") && page.contains("it saw &lt;i&gt;more&lt;/i&gt;"));
         assert!(page.contains("href=\"https://example.org/rules\"") && page.contains("a sentence"));

@@ -1,20 +1,20 @@
-//! The command that connects a database's own client to Isolde's database.
-//! A password is never among its arguments, which show in lists of processes:
-//! it goes through the client's environment.
+//! The command that connects a database's own client to Isolde's database. The
+//! password is never among its arguments, which process lists show: it is
+//! passed in the client's environment.
 
-use crate::connect::secret::Secret;
 use crate::engine::Engine;
+use crate::secret::Secret;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCommand {
     pub program: String,
     pub arguments: Vec<String>,
-    /// What to install when the program is missing.
+    /// The package to install when the program is missing.
     pub package: &'static str,
-    /// The variable that the client takes its password from, and the password.
+    /// The environment variable for the client's password, and the password.
     pub password: Option<(&'static str, Secret)>,
-    /// Isolde has made the password up, so the line to copy may hold it.
+    /// Isolde has generated the password, so the line to copy may contain it.
     pub shows_password: bool,
 }
 
@@ -47,7 +47,8 @@ impl ClientCommand {
                 shows_password,
             });
         }
-        // Each speaks to the other's server; the server's own comes first.
+        // Each client works with the other's server; the server's own is
+        // preferred.
         let names = if family == "mariadb" { ["mariadb", "mysql"] } else { ["mysql", "mariadb"] };
         let program = names.iter().find(|n| on_path(n).is_some()).unwrap_or(&names[0]);
         let arguments =
@@ -70,13 +71,14 @@ impl ClientCommand {
                 format!("--set=PROMPT2={session}...> "),
             ],
             "sqlite3" => {
-                // Beside others it should wait for a lock, as a server would.
+                // With concurrent sessions it should wait for a lock, as a
+                // server would.
                 let prompt = format!(".prompt \"{session}> \" \"{session}...> \"");
                 vec!["-cmd".into(), prompt, "-cmd".into(), ".timeout 600000".into()]
             }
             _ => vec![format!("--prompt={session}> ")],
         };
-        // --no-defaults only counts in the first place; the database comes last.
+        // --no-defaults must be the first argument, and the database the last.
         let at = usize::from(self.arguments.first().is_some_and(|a| a.starts_with('-')));
         named.arguments.splice(at..at, prompt);
         named
@@ -90,8 +92,8 @@ impl ClientCommand {
         format!("the client `{}` is not installed here (package {})", self.program, self.package)
     }
 
-    /// A line to copy into a shell: the password, where it may be shown, stands
-    /// before the program, so that it becomes the program's environment.
+    /// A line to copy into a shell. If the password may be shown, it precedes
+    /// the program, so that it is set in the program's environment.
     pub fn line(&self) -> String {
         match &self.password {
             Some((variable, password)) if self.shows_password => {
@@ -101,7 +103,7 @@ impl ClientCommand {
         }
     }
 
-    /// Program and arguments as a shell reads them.
+    /// Program and arguments, quoted for a shell.
     pub fn text(&self) -> String {
         let words = std::iter::once(&self.program).chain(&self.arguments);
         words.map(|w| quoted(w)).collect::<Vec<_>>().join(" ")

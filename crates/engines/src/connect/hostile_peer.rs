@@ -1,15 +1,15 @@
 //! A peer that sends what no server should: for tests of the wire clients.
 
 use crate::engine::{EngineResult, Session};
-use isolde_core::history::ErrorClass;
-use isolde_core::random::Random;
+use isolde_model::history::ErrorClass;
+use isolde_model::random::Random;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Sends `bytes` in `pieces` to whoever connects, says no more and reads until
-/// the client hangs up. Gives the port.
+/// Sends `bytes` in `pieces` to the client that connects, and reads until the
+/// client closes the connection. Returns the port.
 pub fn send(bytes: Vec<u8>, pieces: usize) -> (u16, JoinHandle<()>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -17,7 +17,7 @@ pub fn send(bytes: Vec<u8>, pieces: usize) -> (u16, JoinHandle<()>) {
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_nodelay(true).unwrap();
         for piece in bytes.chunks(bytes.len().div_ceil(pieces).max(1)) {
-            // The client may have had enough.
+            // The client may have closed the connection.
             if stream.write_all(piece).is_err() {
                 break;
             }
@@ -28,7 +28,7 @@ pub fn send(bytes: Vec<u8>, pieces: usize) -> (u16, JoinHandle<()>) {
     (port, peer)
 }
 
-/// Takes a connection and says nothing, or the same piece again and again.
+/// Accepts a connection and sends nothing, or the same piece repeatedly.
 pub fn never_finish(hello: Vec<u8>, again: Option<Vec<u8>>) -> (u16, JoinHandle<()>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -48,8 +48,8 @@ fn drain(stream: &mut TcpStream) {
     while stream.read(&mut sink).is_ok_and(|n| n > 0) {}
 }
 
-/// Bytes to which something happened: cut off, a piece lost or doubled, bytes
-/// changed, a length made absurd, noise put in.
+/// Damaged bytes: cut off, a piece lost or doubled, bytes changed, a length
+/// made absurd, noise inserted.
 pub fn harmed(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..random.between(1, 3) {
@@ -73,8 +73,8 @@ pub fn harmed(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Connects to many peers whose login or reply was harmed: whatever they send,
-/// there is an answer or an error, and of each kind there are some.
+/// Connects to many peers whose login or reply is damaged: there is always an
+/// answer or an error, and some of each kind.
 pub fn survives_harm<S: Session>(
     stream: &str,
     login: &[u8],
@@ -93,7 +93,8 @@ pub fn survives_harm<S: Session>(
             Err(_) => refused += 1,
             Ok(mut session) => {
                 session.start("select a from t");
-                // The peer hangs up, so that there is always an end.
+                // The peer closes the connection, so that there is always an
+                // end.
                 let reply = session.reply(Duration::from_secs(60)).unwrap();
                 match reply.error() {
                     Some(error) if error.class == ErrorClass::Lost => lost += 1,

@@ -1,14 +1,15 @@
-//! How one comes to a server: where it is (`url`), as whom (`password`,
-//! `secret`), whether in clear or not (`tls`), and the socket that results
-//! (`stream`, `poll`). Both wire clients stand on it. `client_command` is how a
-//! person gets in with the database's own client.
+//! Connections to servers, shared by both wire clients: the URL of a server
+//! (`url`, `url_parameters`), its `address`, the `password`, encryption
+//! (`tls`), the `login`, and the socket (`stream`, `poll`). `client_command`
+//! builds the command line of the database's own client.
 
+pub mod address;
 pub mod client_command;
 #[cfg(test)]
 pub(crate) mod hostile_peer;
+pub(crate) mod login;
 pub mod password;
 pub(crate) mod poll;
-pub mod secret;
 pub(crate) mod stream;
 pub mod tls;
 pub mod url;

@@ -1,22 +1,22 @@
-//! Where the password for a user's server comes from when its URL has none:
-//! `--password-file`, the environment, and PostgreSQL's password file, in
-//! this order, as the databases' own clients have it.
+//! The password for a user's server whose URL has none: from `--password-file`,
+//! the environment, or PostgreSQL's password file, in this order, as in the
+//! databases' own clients.
 
-use crate::connect::secret::Secret;
 use crate::engine::EngineError;
+use crate::secret::Secret;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct PasswordLookup {
     pub password: Option<Secret>,
-    /// Why a place was passed by: worth knowing when the login fails.
+    /// Why a source was skipped, for the message of a failed login.
     pub remark: Option<String>,
 }
 
-impl Found {
-    /// A login that failed may have failed for want of a password.
+impl PasswordLookup {
+    /// Adds the remark to the error of a failed login.
     pub fn remark_on(&self, error: EngineError) -> EngineError {
         match (&self.remark, error) {
             (Some(remark), EngineError::Unreachable(text)) => {
@@ -27,37 +27,37 @@ impl Found {
     }
 }
 
-impl From<Secret> for Found {
-    fn from(password: Secret) -> Found {
+impl From<Secret> for PasswordLookup {
+    fn from(password: Secret) -> PasswordLookup {
         Some(password).into()
     }
 }
 
-impl From<Option<Secret>> for Found {
-    fn from(password: Option<Secret>) -> Found {
-        Found { password, remark: None }
+impl From<Option<Secret>> for PasswordLookup {
+    fn from(password: Option<Secret>) -> PasswordLookup {
+        PasswordLookup { password, remark: None }
     }
 }
 
-/// What a line of PostgreSQL's password file is looked up by.
-pub struct Place<'a> {
+/// The key by which a line of PostgreSQL's password file is found.
+pub struct PgpassKey<'a> {
     pub host: &'a str,
     pub port: u16,
     pub database: &'a str,
     pub user: &'a str,
 }
 
-pub fn for_postgres(place: &Place<'_>) -> Found {
+pub fn for_postgres(place: &PgpassKey<'_>) -> PasswordLookup {
     match variable("PGPASSWORD") {
         Some(password) => Some(Secret::new(password)).into(),
         None => match password_file() {
             Some(file) => from_password_file(&file, place),
-            None => Found::default(),
+            None => PasswordLookup::default(),
         },
     }
 }
 
-pub fn for_mysql() -> Found {
+pub fn for_mysql() -> PasswordLookup {
     variable("MYSQL_PWD").map(Secret::new).into()
 }
 
@@ -70,14 +70,14 @@ fn password_file() -> Option<PathBuf> {
     named.or_else(|| std::env::home_dir().map(|home| home.join(".pgpass")))
 }
 
-fn from_password_file(file: &Path, place: &Place<'_>) -> Found {
-    let Ok(about) = fs::metadata(file) else { return Found::default() };
-    let passed_by = |why: &str| Found {
+fn from_password_file(file: &Path, place: &PgpassKey<'_>) -> PasswordLookup {
+    let Ok(about) = fs::metadata(file) else { return PasswordLookup::default() };
+    let passed_by = |why: &str| PasswordLookup {
         password: None,
         remark: Some(format!("{} is not used: {why}", file.display())),
     };
     if !about.is_file() {
-        return passed_by("it is no file");
+        return passed_by("it is not a regular file");
     }
     if about.permissions().mode() & 0o077 != 0 {
         return passed_by("others may read it (chmod 600)");
@@ -88,9 +88,9 @@ fn from_password_file(file: &Path, place: &Place<'_>) -> Found {
     }
 }
 
-/// `host:port:database:user:password`, each of the first four maybe `*`. The
-/// first line that fits counts.
-fn look_up(text: &str, place: &Place<'_>) -> Option<Secret> {
+/// `host:port:database:user:password`, where each of the first four may be `*`.
+/// The first line that matches counts.
+fn look_up(text: &str, place: &PgpassKey<'_>) -> Option<Secret> {
     let wanted =
         [place.host, &place.port.to_string(), place.database, place.user].map(String::from);
     text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
@@ -101,8 +101,8 @@ fn look_up(text: &str, place: &Place<'_>) -> Option<Secret> {
     })
 }
 
-/// Fields between colons; a backslash takes the next character as it is. What
-/// stands behind the fourth colon is the password, colons and all.
+/// Splits a line at its colons; a backslash escapes the next character.
+/// Everything after the fourth colon is the password, including colons.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();
@@ -118,7 +118,7 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// The first line of a file that holds nothing but a password.
+/// The first line of a file that contains nothing but a password.
 pub fn from_file(file: &Path) -> Result<Secret, String> {
     let failed = |e: &dyn std::fmt::Display| {
         format!("cannot read the password file {}: {e}", file.display())
@@ -134,21 +134,22 @@ pub fn from_file(file: &Path) -> Result<Secret, String> {
 mod tests {
     use super::*;
 
-    const PLACE: Place<'_> = Place { host: "db.example", port: 5433, database: "app", user: "me" };
+    const PLACE: PgpassKey<'_> =
+        PgpassKey { host: "db.example", port: 5433, database: "app", user: "me" };
 
     #[test]
-    fn the_first_line_that_fits_counts() {
+    fn the_first_matching_pgpass_line_counts() {
         let text = "# db.example:5433:app:me:comment\n\
                     other:*:*:*:no\ndb.example:5432:*:me:no\ndb.example:5433:app:you:no\n\
                     too:few:fields\n*:5433:*:me:pa\\:ss\\\\wo:rd\n*:*:*:*:late\n";
         assert_eq!(look_up(text, &PLACE), Some(Secret::new("pa:ss\\wo:rd")));
         assert_eq!(look_up("a\\:b:1:d:u:p\n", &PLACE), None);
-        let colon = Place { host: "a:b", port: 1, database: "d", user: "u" };
+        let colon = PgpassKey { host: "a:b", port: 1, database: "d", user: "u" };
         assert_eq!(look_up("a\\:b:1:d:u:p\n", &colon), Some(Secret::new("p")));
     }
 
     #[test]
-    fn a_file_that_others_may_read_is_passed_by_with_a_remark() {
+    fn a_pgpass_file_that_others_can_read_is_skipped_with_a_remark() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "*:*:*:*:word\n").unwrap();
         let mode = |mode| {
@@ -161,7 +162,7 @@ mod tests {
             assert_eq!(found.password, None);
             assert!(found.remark.unwrap().contains("chmod 600"));
         }
-        assert_eq!(from_password_file(Path::new("/nowhere"), &PLACE), Found::default());
+        assert_eq!(from_password_file(Path::new("/nowhere"), &PLACE), PasswordLookup::default());
     }
 
     #[test]

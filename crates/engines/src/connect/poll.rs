@@ -1,9 +1,7 @@
-//! Waits for a socket with a precision that a lock probe needs, and the limits
-//! that both wire clients keep: no peer, however broken, may take all time or
-//! all memory.
+//! Waits for a socket with the precision that polling for lock waits needs, and
+//! the limits of both wire clients: no peer, however broken, may take unlimited
+//! time or memory.
 
-use crate::connect::tls::{Mode, Tls};
-use crate::engine::EngineError;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
@@ -11,72 +9,32 @@ use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-/// How long a server may take to take a connection and to log it in.
+/// Time limit for connecting and for the login.
 pub const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 
-/// No reply to a test's statement is this long.
+/// The longest accepted reply; no test's statement needs more.
 pub const LONGEST_REPLY: usize = 256 << 20;
 
-/// What a failed login says of the server at `place`.
-pub fn not_logged_in(place: &str, error: &io::Error) -> EngineError {
-    match error.kind() {
-        io::ErrorKind::TimedOut => EngineError::Hangs(format!("{place}: {error}")),
-        _ => EngineError::Unreachable(format!("{place}: {error}")),
-    }
-}
-
-/// An attempt to log in that another one, with or without encryption, may
-/// better: there is a server, and it has neither hung nor refused the password.
-pub fn may_try_again(error: &io::Error) -> bool {
-    let final_ones = [
-        io::ErrorKind::TimedOut,
-        io::ErrorKind::PermissionDenied,
-        // Nobody listens, however we would talk.
-        io::ErrorKind::ConnectionRefused,
-    ];
-    !final_ones.contains(&error.kind())
-}
-
-/// Logs in as the mode of encryption says: `attempt` is told how.
-pub fn by_mode<T>(
-    tls: Option<&Tls>,
-    attempt: impl Fn(Option<&Tls>) -> io::Result<T>,
-) -> io::Result<T> {
-    let (first, second) = match tls {
-        Some(wanted) if wanted.mode == Mode::Allow => (None, Some(tls)),
-        Some(wanted) if wanted.mode == Mode::Prefer => (tls, Some(None)),
-        _ => (tls, None),
-    };
-    let error = match (attempt(first), second) {
-        (Err(error), Some(second)) if may_try_again(&error) => match attempt(second) {
-            Ok(made) => return Ok(made),
-            Err(_) => error,
-        },
-        (outcome, _) => return outcome,
-    };
-    Err(error)
-}
-
-/// Waits until a server that logs us in has sent more.
+/// Waits until the server has sent more during the login.
 pub fn await_login(stream: &TcpStream, deadline: Instant) -> io::Result<()> {
     let left = deadline.saturating_duration_since(Instant::now());
     if !left.is_zero() && wait_readable(stream, left)? {
         return Ok(());
     }
-    let text = format!("it has not logged us in within {LOGIN_LIMIT:?}");
+    let text = format!("the login has not completed within {LOGIN_LIMIT:?}");
     Err(io::Error::new(io::ErrorKind::TimedOut, text))
 }
 
-/// Refuses a reply that is longer than any test's.
+/// Refuses a reply that is longer than the limit.
 pub fn check_length(bytes: usize) -> io::Result<()> {
     if bytes <= LONGEST_REPLY {
         return Ok(());
     }
-    let text = format!("its reply of {bytes} bytes or more is longer than Isolde takes");
+    let text = format!("its reply of {bytes} bytes or more exceeds the limit");
     Err(io::Error::new(io::ErrorKind::InvalidData, text))
 }
 
-/// Whether something can be read (or the peer has closed) within `patience`.
+/// Whether the socket is readable (or closed by the peer) within `patience`.
 pub fn wait_readable(stream: &TcpStream, patience: Duration) -> io::Result<bool> {
     let time = Timespec::try_from(patience).ok();
     loop {
@@ -89,8 +47,8 @@ pub fn wait_readable(stream: &TcpStream, patience: Duration) -> io::Result<bool>
     }
 }
 
-/// Which of these can be read (or have been closed) within `patience`: as soon
-/// as one can, all that can are told.
+/// Which of the sockets are readable (or closed) within `patience`. Returns as
+/// soon as one is.
 pub fn which_readable(sockets: &[BorrowedFd<'_>], patience: Duration) -> io::Result<Vec<bool>> {
     let time = Timespec::try_from(patience).ok();
     let mut polled: Vec<PollFd<'_>> =

@@ -1,9 +1,9 @@
-//! `scheme://user:password@host:port/database`, read by hand so that the
-//! password can be kept out of everything that is printed or written.
+//! `scheme://user:password@host:port/database`, parsed here so that the
+//! password stays out of everything that is printed or written.
 
-use crate::connect::secret::Secret;
-use crate::connect::tls::Wish;
+use crate::connect::tls::TlsOptions;
 use crate::connect::url_parameters;
+use crate::secret::Secret;
 use std::fmt;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -11,14 +11,14 @@ pub struct ServerUrl {
     pub scheme: String,
     pub user: Option<String>,
     pub password: Option<Secret>,
-    /// What the user has named beside the URL, and is no part of it.
-    pub password_aside: Option<Secret>,
+    /// A password that the user gave apart from the URL.
+    pub separate_password: Option<Secret>,
     pub host: String,
     pub port: Option<u16>,
     /// The database to log in to; Isolde works in one of its own.
     pub database: Option<String>,
-    /// Whether the connection is encrypted, and whom it trusts.
-    pub tls: Wish,
+    /// Whether the connection is encrypted, and which authorities it trusts.
+    pub tls: TlsOptions,
 }
 
 /// The text is not shown: it may be the rest of a password.
@@ -36,7 +36,7 @@ impl ServerUrl {
         }
         let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        // The last @: a password may hold one.
+        // The last @: a password may contain one.
         let (login, place) = match authority.rsplit_once('@') {
             Some((login, place)) => (Some(login), place),
             None => (None, authority),
@@ -48,18 +48,18 @@ impl ServerUrl {
         let (host, port) = host_and_port(place)?;
         let database = some_text(path.trim_end_matches('/'))?;
         let tls = url_parameters::parse(&scheme, parameters, percent_decode)?;
-        let password_aside = None;
-        Ok(ServerUrl { scheme, user, password, password_aside, host, port, database, tls })
+        let separate_password = None;
+        Ok(ServerUrl { scheme, user, password, separate_password, host, port, database, tls })
     }
 
-    /// The password that was named for it, if any was.
+    /// The password that was given for it, if any.
     pub fn secret(&self) -> Option<Secret> {
-        self.password.clone().or_else(|| self.password_aside.clone())
+        self.password.clone().or_else(|| self.separate_password.clone())
     }
 }
 
-/// A text that somebody else has made of what the user typed, with what may
-/// be the password of a URL in it hidden.
+/// A message of another program about the user's input, with passwords of URLs
+/// in it hidden.
 pub fn without_passwords(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -111,7 +111,7 @@ fn percent_decode(text: &str) -> Result<String, String> {
         }
         let code = tail.get(..2).and_then(|h| std::str::from_utf8(h).ok());
         let byte = code.and_then(|h| u8::from_str_radix(h, 16).ok());
-        bytes.push(byte.ok_or("a % in a URL needs two hex digits behind it")?);
+        bytes.push(byte.ok_or("a % in a URL must be followed by two hex digits")?);
         rest = &tail[2..];
     }
     String::from_utf8(bytes).map_err(|_| "the URL is not UTF-8".into())
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_urls_in_it_loses_their_passwords() {
+    fn passwords_of_urls_in_a_text_are_hidden() {
         let text = "unexpected argument 'mysql://me:s3c/r@et@h:1/d?x=1' and pg://h:1/ or x://a@b";
         let shown = "unexpected argument 'mysql://me:***@h:1/d?x=1' and pg://h:1/ or x://a@b";
         assert_eq!(without_passwords(text), shown);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn encryption_is_said_by_parameters_in_the_databases_own_words() {
+    fn url_parameters_select_the_encryption_mode() {
         use crate::connect::tls::Mode;
         let pg = ServerUrl::parse("postgres://h/d?sslmode=verify-full&sslrootcert=/a%20b").unwrap();
         assert_eq!(pg.tls.mode, Some(Mode::VerifyFull));
@@ -174,11 +174,11 @@ mod tests {
             let url = ServerUrl::parse(&format!("mysql://h?{name}=verify_identity")).unwrap();
             assert_eq!(url.tls.mode, Some(Mode::VerifyFull), "{name}");
         }
-        assert_eq!(ServerUrl::parse("mysql://h/").unwrap().tls, Wish::default());
+        assert_eq!(ServerUrl::parse("mysql://h/").unwrap().tls, TlsOptions::default());
     }
 
     #[test]
-    fn a_parameter_that_nobody_heeds_is_refused() {
+    fn an_unknown_url_parameter_is_refused() {
         let said = ServerUrl::parse("postgres://h/?connect_timeout=3").unwrap_err();
         assert!(said.contains("`connect_timeout`") && said.contains("sslrootcert"), "{said}");
         let said = ServerUrl::parse("mysql://h/?ssl-mode=maybe").unwrap_err();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_defaults() {
+    fn omitted_parts_of_a_url_have_defaults() {
         let url = ServerUrl::parse("mysql://").unwrap();
         assert_eq!(url.host, "127.0.0.1");
         assert_eq!((url.user, url.port, url.database), (None, None, None));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_a_reason() {
+    fn an_invalid_url_is_refused_with_a_reason() {
         assert!(ServerUrl::parse("postgres:/x").is_err());
         let cut = ServerUrl::parse("postgres://me:s3cr/et@h/").unwrap_err();
         assert!(cut.contains("not a number") && !cut.contains("s3cr"));

@@ -1,7 +1,7 @@
-//! The command behind `driver:COMMAND`, split into words by hand.
+//! The command of a target `driver:COMMAND`, split into words.
 //!
 //! No shell runs it: a shell between Isolde and the driver would be one more
-//! process to kill, and one that hides how the driver ended.
+//! process to kill, and would hide how the driver ended.
 
 use crate::engine::{EngineError, EngineResult};
 use std::fmt;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_is_none_is_refused_with_the_reason() {
+    fn an_invalid_command_is_refused_with_the_reason() {
         for (text, why) in
             [("", "names no program"), ("A=1", "names no program"), ("x 'y", "never closed")]
         {

@@ -1,91 +1,104 @@
 //! The one check of a driver that depends on its profile: two transactions
-//! write the same row, and what becomes of the second one must be what the
-//! profile's `waiting` announces. The runner relies on it: a statement that
-//! blocks where none should would stop the whole run.
+//! write the same row, and the second one must behave as the profile's
+//! `waiting` announces. The runner relies on it: a statement that blocks
+//! unexpectedly would stop the whole run.
 
-use super::lab::{Found, Lab, PATIENCE, fault, is_conflict};
+use super::harness::{CheckOutcome, Harness, PATIENCE, unexpected};
 use super::message::Message;
 use crate::engine::TxStatus;
-use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::Waiting;
+use isolde_model::history::{ErrorClass, ErrorEffect};
+use isolde_model::profile::Waiting;
 use serde_json::json;
 
-pub fn conflict(lab: &mut Lab) -> Found<String> {
-    let (one, two, three) = (lab.open()?, lab.open()?, lab.open()?);
-    lab.table(one)?;
-    lab.begin(one)?;
-    lab.run(one, "update isolde_check set v = 11 where id = 1")?;
-    lab.begin(two)?;
+pub fn conflict(harness: &mut Harness) -> CheckOutcome<String> {
+    let (one, two, three) = (harness.open()?, harness.open()?, harness.open()?);
+    harness.table(one)?;
+    harness.begin(one)?;
+    harness.run(one, "update isolde_check set v = 11 where id = 1")?;
+    harness.begin(two)?;
     let sql = "update isolde_check set v = 12 where id = 1";
-    let id = lab.start(two, sql)?;
-    let at_once = lab.answer(id, PATIENCE / 5)?;
-    let waiting = lab.hello.profile.waiting;
+    let id = harness.start(two, sql)?;
+    let at_once = harness.answer(id, PATIENCE / 5)?;
+    let waiting = harness.hello.profile.waiting;
     let Some(message) = at_once else {
-        return blocked(lab, [one, two, three], id, waiting);
+        return blocked(harness, [one, two, three], id, waiting);
     };
-    let Some(error) = lab.classify(&message, TxStatus::Open) else {
-        lab.run(one, "rollback")?;
-        // Some databases find the conflict only when it commits.
+    let Some(error) = harness.classify(&message, TxStatus::Open) else {
+        harness.run(one, "rollback")?;
+        // Some databases detect the conflict only at COMMIT.
         return match waiting {
             Waiting::Never => Ok("both write; the conflict shows later".into()),
-            _ => fault("waiting, or an error, for a second writer of a row", message.describe()),
+            _ => {
+                unexpected("waiting, or an error, for a second writer of a row", message.describe())
+            }
         };
     };
-    if !is_conflict(error.class) {
+    if !error.class.is_conflict() {
         let wanted =
             "an error of class busy, write_conflict, serialization, deadlock or lock_timeout";
-        return fault(wanted, format!("class {:?}: {error}", error.class));
+        return unexpected(wanted, format!("class {:?}: {error}", error.class));
     }
-    lab.run(one, "commit")?;
+    harness.run(one, "commit")?;
     if error.class != ErrorClass::Busy {
-        lab.execute(two, "rollback")?;
+        harness.execute(two, "rollback")?;
         return Ok(format!("an error of class {:?} at once", error.class));
     }
     if waiting != Waiting::Retry {
-        return fault("profile.waiting \"retry\", where class busy means: try again", "another");
+        return unexpected(
+            "profile.waiting \"retry\", where class busy means: try again",
+            "another",
+        );
     }
     if error.effect != ErrorEffect::Statement {
-        return fault("effect `statement` with class busy", format!("{:?}", error.effect));
+        return unexpected("effect `statement` with class busy", format!("{:?}", error.effect));
     }
-    let again = lab.execute(two, sql)?;
-    lab.execute(two, "rollback")?;
-    match lab.classify(&again, TxStatus::Open) {
+    let again = harness.execute(two, sql)?;
+    harness.execute(two, "rollback")?;
+    match harness.classify(&again, TxStatus::Open) {
         None => Ok("busy, and free after the other's commit".into()),
-        Some(e) if is_conflict(e.class) => {
+        Some(e) if e.class.is_conflict() => {
             Ok(format!("busy, then an error of class {:?}", e.class))
         }
-        Some(e) => fault("the statement to succeed after the other's commit", e.to_string()),
+        Some(e) => unexpected("the statement to succeed after the other's commit", e.to_string()),
     }
 }
 
-/// The second writer's statement has not returned: the profile must say that
-/// statements block, and all other sessions must go on.
-fn blocked(lab: &Lab, who: [u64; 3], id: u64, waiting: Waiting) -> Found<String> {
-    let [one, two, three] = who;
+/// The second writer's statement has not returned: the profile must announce
+/// that statements block, and all other sessions must stay responsive.
+fn blocked(
+    harness: &Harness,
+    sessions: [u64; 3],
+    id: u64,
+    waiting: Waiting,
+) -> CheckOutcome<String> {
+    let [one, two, three] = sessions;
     match waiting {
         Waiting::Never | Waiting::Retry => {
             let said = format!("profile.waiting {}", json!(waiting));
-            return fault(format!("an answer at once, as {said} says"), "the statement blocks");
+            return unexpected(
+                format!("an answer at once, as {said} says"),
+                "the statement blocks",
+            );
         }
         Waiting::Probe => {
             let request = json!({"request": "waiting", "sessions": [one, two, three]});
-            match lab.ask(request)? {
+            match harness.ask(request)? {
                 Message::Waiting(waiters) if waiters.iter().any(|w| w.session == two) => {}
                 other => {
                     let wanted = format!("`waiting` to list session {two}");
-                    return fault(wanted, other.describe());
+                    return unexpected(wanted, other.describe());
                 }
             }
         }
         Waiting::Timeout => {}
     }
-    lab.rows(three, "select 1")?;
-    lab.run(one, "commit")?;
-    match lab.answer(id, PATIENCE)? {
+    harness.rows(three, "select 1")?;
+    harness.run(one, "commit")?;
+    match harness.answer(id, PATIENCE)? {
         Some(_) => {
-            lab.execute(two, "rollback")?;
+            harness.execute(two, "rollback")?;
             Ok("the statement waits and ends after the other's commit".into())
         }
-        None => fault("the statement to end after the other's commit", "it still waits"),
+        None => unexpected("the statement to end after the other's commit", "it still waits"),
     }
 }

@@ -1,21 +1,21 @@
-//! A driver as the runner sees it: an engine whose sessions are lines to and
-//! from one process.
+//! A driver as an engine: its sessions are lines to and from one process.
 
 use super::command::DriverCommand;
 use super::message::{Hello, Message, wait_states};
 use super::process::DriverProcess;
 use crate::engine::{
-    Engine, EngineError, EngineResult, Outcome, Reply, Session, SessionId, TxStatus, WaitState,
+    Engine, EngineError, EngineResult, Outcome, Reply, ServerControl, Session, SessionId, TxStatus,
+    WaitState,
 };
-use isolde_core::history::{DbError, ErrorClass, ErrorEffect, TargetInfo};
-use isolde_core::profile::Waiting;
-use isolde_core::{Level, Profile};
+use isolde_model::history::{DbError, ErrorClass, ErrorEffect, TargetInfo};
+use isolde_model::profile::Waiting;
+use isolde_model::{Level, Profile};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub const HELLO_LIMIT: Duration = Duration::from_secs(20);
-/// For everything that no other session can block.
+/// Time limit for requests that no other session can block.
 const LIMIT: Duration = Duration::from_secs(30);
 
 pub struct DriverEngine {
@@ -30,7 +30,7 @@ pub struct DriverEngine {
 
 impl DriverEngine {
     pub fn start(command: &DriverCommand, target_name: &str) -> EngineResult<DriverEngine> {
-        let (process, hello) = greet(command, HELLO_LIMIT)?;
+        let (process, hello) = start_driver(command, HELLO_LIMIT)?;
         let info = TargetInfo {
             target: target_name.into(),
             engine: hello.name.clone(),
@@ -65,8 +65,8 @@ impl DriverEngine {
         })
     }
 
-    /// An error in answer to a request is the database's; any other kind of
-    /// answer than the one that fits is a fault of the driver.
+    /// An error in answer to a request comes from the database; any other
+    /// unexpected kind of answer is an error of the driver.
     fn refusal(&self, request: &str, message: Message) -> EngineError {
         match message {
             Message::Error { error, .. } => EngineError::Refused(format!(
@@ -80,8 +80,8 @@ impl DriverEngine {
         }
     }
 
-    /// Sessions that were dropped are closed before the database is touched:
-    /// their transactions would still hold locks.
+    /// Waits until dropped sessions are closed: their transactions would still
+    /// hold locks.
     fn settled(&self) -> EngineResult<()> {
         match self.process.settle(LIMIT) {
             true => Ok(()),
@@ -93,8 +93,11 @@ impl DriverEngine {
     }
 }
 
-/// Starts a driver and hears its hello.
-pub fn greet(command: &DriverCommand, limit: Duration) -> EngineResult<(DriverProcess, Hello)> {
+/// Starts a driver and reads its hello.
+pub fn start_driver(
+    command: &DriverCommand,
+    limit: Duration,
+) -> EngineResult<(DriverProcess, Hello)> {
     let unreachable = |why: String| EngineError::Unreachable(format!("`{command}`: {why}"));
     let process = DriverProcess::spawn(command)?;
     let request = json!({"request": "hello", "protocol": super::message::PROTOCOL});
@@ -108,8 +111,10 @@ pub fn greet(command: &DriverCommand, limit: Duration) -> EngineResult<(DriverPr
         Err(EngineError::Lost(why)) => return Err(unreachable(why)),
         Err(other) => return Err(other),
     };
-    match hello.fault() {
-        Some(fault) => Err(unreachable(process.violation(&format!("in its hello, {fault}")))),
+    match hello.invalidity() {
+        Some(invalidity) => {
+            Err(unreachable(process.violation(&format!("in its hello, {invalidity}"))))
+        }
         None => Ok((process, hello)),
     }
 }
@@ -156,8 +161,8 @@ impl Engine for DriverEngine {
 
     fn cancel(&mut self, session: SessionId) -> EngineResult<()> {
         if !self.hello.can("cancel") {
-            // Nobody else can end the statement, and whether the driver works
-            // or stands still cannot be told.
+            // Nothing else can end the statement, and an executing driver
+            // cannot be distinguished from one that hangs.
             self.process.kill();
             let why = "the driver did not answer `execute` and cannot `cancel`; it was killed";
             return Err(EngineError::Hangs(why.into()));
@@ -210,16 +215,22 @@ impl Engine for DriverEngine {
         }
     }
 
+    fn server_control(&mut self) -> Option<&mut dyn ServerControl> {
+        Some(self)
+    }
+}
+
+impl ServerControl for DriverEngine {
     fn revive(&mut self) -> EngineResult<()> {
         self.control = None;
         self.process.kill();
-        let (process, hello) = greet(&self.command, HELLO_LIMIT)?;
+        let (process, hello) = start_driver(&self.command, HELLO_LIMIT)?;
         self.process = Arc::new(process);
         self.hello = Arc::new(hello);
         Ok(())
     }
 
-    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+    fn exit_status(&mut self, patience: Duration) -> Option<String> {
         self.process.end(patience)
     }
 
@@ -227,7 +238,7 @@ impl Engine for DriverEngine {
         self.process.stderr_tail()
     }
 
-    fn kill_server(&mut self) -> EngineResult<()> {
+    fn kill(&mut self) -> EngineResult<()> {
         self.process.kill();
         Ok(())
     }
@@ -237,8 +248,8 @@ impl Drop for DriverEngine {
     fn drop(&mut self) {
         self.control = None;
         if self.process.end(Duration::ZERO).is_none() {
-            // A chance to remove its files; a driver that ignores it is killed
-            // when the last session lets go of the process.
+            // Gives it a chance to remove its files; a driver that ignores this
+            // is killed when the last session drops the process.
             self.process.settle(Duration::from_millis(200));
             self.process.send(json!({"request": "bye"}));
             self.process.wait_exit(Duration::from_secs(1));
@@ -289,7 +300,7 @@ impl Drop for DriverSession {
     }
 }
 
-/// What every statement gets when the driver is gone.
+/// The reply to every statement after the driver has ended.
 fn lost(message: String) -> Reply {
     Reply::new(
         Outcome::Error(DbError {

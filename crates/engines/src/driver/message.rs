@@ -1,12 +1,12 @@
-//! The lines of the driver protocol as types. `docs/driver-protocol.md` is
-//! the specification; a line that does not follow it becomes a text that says
-//! what is wrong with it, never a panic.
+//! The lines of the driver protocol as types. `docs/driver-protocol.md` is the
+//! specification; a line that does not follow it becomes a text that describes
+//! the error, never a panic.
 
 use crate::engine::{Outcome, Reply, TxStatus, WaitState};
-use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Follows};
-use isolde_core::sql::dialect::Family;
-use isolde_core::value::Row;
-use isolde_core::{Level, Profile};
+use isolde_model::history::{DbError, ErrorClass, ErrorEffect, Follows};
+use isolde_model::value::Row;
+use isolde_model::{Level, Profile};
+use isolde_sql::dialect::Family;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -14,19 +14,19 @@ use std::collections::{BTreeMap, HashSet};
 
 pub const PROTOCOL: u64 = 1;
 
-/// What a driver says of itself and its database.
+/// A driver's description of itself and its database.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Hello {
     pub protocol: u64,
     pub name: String,
     pub version: String,
     pub profile: Profile,
-    /// The optional requests that it answers.
+    /// The optional requests that it supports.
     #[serde(default)]
     pub can: Vec<String>,
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// Whose dialect and rules the database follows.
+    /// The engine whose dialect and rules the database follows.
     #[serde(default)]
     pub follows: Option<Follows>,
     #[serde(default)]
@@ -40,8 +40,8 @@ impl Hello {
         self.can.iter().any(|c| c == what)
     }
 
-    /// What cannot be meant, although every field has its type.
-    pub fn fault(&self) -> Option<String> {
+    /// An error in the contents, although every field has its type.
+    pub fn invalidity(&self) -> Option<String> {
         let levels = self.profile.level_names();
         let unlisted = |map: &BTreeMap<Level, Vec<String>>| {
             map.keys().find(|level| !levels.contains(level)).copied()
@@ -60,12 +60,12 @@ impl Hello {
                 "profile.default_level {} is not in profile.levels",
                 self.profile.default_level
             ))
-        } else if self.profile.waiting == isolde_core::profile::Waiting::Probe
+        } else if self.profile.waiting == isolde_model::profile::Waiting::Probe
             && !self.can("waiting")
         {
             Some("profile.waiting is \"probe\", but `can` does not list \"waiting\"".into())
-        } else if let Some(fault) = self.follows.as_ref().and_then(follows_nobody) {
-            Some(fault)
+        } else if let Some(invalidity) = self.follows.as_ref().and_then(follows_nobody) {
+            Some(invalidity)
         } else if let Some(what) = unknown {
             Some(format!("`can` lists {what:?}; it may list \"waiting\" and \"cancel\""))
         } else {
@@ -76,7 +76,7 @@ impl Hello {
     }
 }
 
-/// What is wrong with whom it says that it follows.
+/// The error in the engine that it claims to follow.
 fn follows_nobody(follows: &Follows) -> Option<String> {
     let Follows { rules, engine, version } = follows;
     if *rules != Follows::VERSION {
@@ -154,8 +154,9 @@ struct TablesFields {
     tables: Vec<String>,
 }
 
-/// One line: the id of the request that it answers (none where the driver
-/// could not read the request) and the answer. The error says what is wrong.
+/// Parses one line: the id of the request that it answers (none where the
+/// driver could not read the request) and the answer. The error says what is
+/// wrong.
 pub fn read_line(line: &str) -> Result<(Option<u64>, Message), String> {
     let json: Json = serde_json::from_str(line).map_err(|e| format!("it is not JSON ({e})"))?;
     let Some(object) = json.as_object() else {
@@ -205,13 +206,13 @@ fn fields<T: DeserializeOwned>(json: &Json) -> Result<T, String> {
 }
 
 impl Message {
-    /// For people: what came instead of what was expected.
+    /// Describes an unexpected answer.
     pub fn describe(&self) -> String {
         match self {
             Message::Hello(_) => "`hello`".into(),
             Message::Ok { .. } => "`ok`".into(),
             Message::Rows { rows, .. } => {
-                format!("`rows` {}", isolde_core::value::show_rows(rows))
+                format!("`rows` {}", isolde_model::value::show_rows(rows))
             }
             Message::Affected { count, .. } => format!("`affected` {count}"),
             Message::Error { error, .. } => {
@@ -232,9 +233,9 @@ impl Message {
         }
     }
 
-    /// The answer to a statement; none for a kind that answers none. `before`
-    /// is where the session stood: a transaction that was open and is not any
-    /// more has been rolled back, whatever the error table says.
+    /// The answer to a statement; none for a kind of message that is not one.
+    /// `before` is the status of the session: if a transaction was open and is
+    /// not any more, it has been rolled back, whatever the error table says.
     pub fn into_reply(self, profile: &Profile, before: Option<TxStatus>) -> Option<Reply> {
         let tx = self.tx();
         let mut reply = match self {
@@ -273,7 +274,7 @@ impl DriverError {
     }
 }
 
-/// The answer to `waiting`, in the order of the question.
+/// The answer to `waiting`, in the order of the request.
 pub fn wait_states(waiters: &[Waiter], sessions: &[u64]) -> Vec<WaitState> {
     let state = |id: &u64| match waiters.iter().find(|w| w.session == *id) {
         Some(waiter) => WaitState::Waiting(waiter.on.clone()),
@@ -285,10 +286,10 @@ pub fn wait_states(waiters: &[Waiter], sessions: &[u64]) -> Vec<WaitState> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isolde_core::Value;
+    use isolde_model::Value;
 
     #[test]
-    fn a_line_that_breaks_the_protocol_says_how() {
+    fn an_invalid_line_is_described() {
         for (line, why) in [
             ("hi", "not JSON"),
             ("[]", "not a JSON object"),
@@ -308,17 +309,17 @@ mod tests {
     }
 
     #[test]
-    fn whom_a_database_follows_must_be_somebody() {
+    fn the_engine_that_a_driver_follows_must_exist() {
         let follows = |rules, engine: &str, version: &str| {
             follows_nobody(&Follows { rules, engine: engine.into(), version: version.into() })
         };
         assert_eq!(follows(1, "sqlite+wal", "3.45"), None);
-        for (fault, why) in [
+        for (invalidity, why) in [
             (follows(2, "sqlite", "3.45"), "version 1"),
             (follows(1, "oracle", "23"), "no dialect here"),
             (follows(1, "postgres", " "), "must not be empty"),
         ] {
-            assert!(fault.as_ref().is_some_and(|f| f.contains(why)), "{fault:?}");
+            assert!(invalidity.as_ref().is_some_and(|f| f.contains(why)), "{invalidity:?}");
         }
     }
 

@@ -1,16 +1,16 @@
-//! A driver's process: lines in, lines out, and what is said when it ends.
+//! A driver's process: lines in, lines out, and the reason when it ends.
 //!
 //! Two threads serve it. The writer keeps a driver that does not read from
 //! blocking Isolde; the reader turns lines into answers and, when there are no
-//! more, finds out why. The reader is also the thread that starts the process:
-//! Linux sends the parent-death signal when the *thread* that forked ends, so
-//! a driver started from a short-lived worker would die with that worker.
+//! more, determines why. The reader is also the thread that starts the process:
+//! Linux sends the parent-death signal when the *thread* that forked ends, so a
+//! driver started from a short-lived worker would die with that worker.
 
 use super::command::DriverCommand;
-use super::end;
+use super::exit;
 use super::message::{Message, read_line};
 use crate::engine::{EngineError, EngineResult};
-use crate::server::die_with_us;
+use crate::server::kill_with_parent;
 use crate::server::scratch::Scratch;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value as Json, json};
@@ -25,7 +25,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// No result of a test is this long; a driver that prints without end is cut.
+/// The longest accepted line: a driver that prints without end is cut off.
 const LONGEST_LINE: u64 = 256 << 20;
 const LINE_SHOWN: usize = 300;
 
@@ -47,10 +47,10 @@ struct State {
     next_id: u64,
     /// None while the request is in flight.
     requests: HashMap<u64, Option<Message>>,
-    /// Requests whose answers nobody will ask for, kept to know an answer from
-    /// a stray line, and to let what follows wait for them.
+    /// Requests whose answers will not be read, kept to distinguish an answer
+    /// from a stray line, and to let later requests wait for them.
     unwatched: HashMap<u64, ()>,
-    /// Lines sent that are no requests, whose answers carry no id.
+    /// Lines sent that are not requests; their answers carry no id.
     unaddressed_due: usize,
     unaddressed: Vec<Message>,
     child: Option<Child>,
@@ -94,7 +94,7 @@ impl DriverProcess {
         }
     }
 
-    /// Sends a request and gives its id, also when the driver is gone: the
+    /// Sends a request and returns its id, also when the driver has ended: the
     /// answer then says so.
     pub fn send(&self, mut request: Json) -> u64 {
         let mut state = self.shared.lock();
@@ -111,7 +111,7 @@ impl DriverProcess {
     pub fn send_unwatched(&self, request: Json) {
         let id = self.send(request);
         let mut state = self.shared.lock();
-        // The answer may have come before the mark.
+        // The answer may have arrived before the mark was set.
         if let Some(None) = state.requests.remove(&id) {
             state.unwatched.insert(id, ());
         }
@@ -119,20 +119,20 @@ impl DriverProcess {
         self.shared.changed.notify_all();
     }
 
-    /// Sends a line that is no request; its answer carries no id.
+    /// Sends a line that is not a request; its answer carries no id.
     pub fn send_raw(&self, line: &str) {
         self.shared.lock().unaddressed_due += 1;
         self.write(line.to_string());
     }
 
     fn write(&self, line: String) {
-        // A closed channel means that the writer met a closed pipe; the reader
-        // meets the same end and tells it better.
+        // A closed channel means that the writer found a closed pipe; the
+        // reader finds the same end and reports it better.
         let _ = self.lines.lock().unwrap_or_else(PoisonError::into_inner).send(line);
     }
 
-    /// The answer to a request, if it comes in time; an error when none can
-    /// come any more.
+    /// The answer to a request, if it arrives in time; an error when none can
+    /// arrive any more.
     pub fn wait(&self, id: u64, patience: Duration) -> Option<Result<Message, String>> {
         self.shared.wait_until(patience, |state| {
             if let Some(Some(_)) = state.requests.get(&id) {
@@ -149,15 +149,15 @@ impl DriverProcess {
         })
     }
 
-    /// Waits until all that was sent unwatched is answered.
+    /// Waits until all requests without a reader are answered.
     pub fn settle(&self, patience: Duration) -> bool {
         let settled =
             |state: &mut State| (state.unwatched.is_empty() || state.end.is_some()).then_some(());
         self.shared.wait_until(patience, settled).is_some()
     }
 
-    /// One request to its end. A driver that does not answer is killed: what
-    /// it would do later could not be told from what it is asked next.
+    /// Runs one request to its end. A driver that does not answer is killed: a
+    /// late answer could not be distinguished from that to the next request.
     pub fn ask(&self, request: Json, patience: Duration) -> EngineResult<Message> {
         let what = request["request"].as_str().unwrap_or("a request").to_string();
         let id = self.send(request);
@@ -172,7 +172,7 @@ impl DriverProcess {
         }
     }
 
-    /// The protocol is broken beyond what one line shows.
+    /// Describes a violation of the protocol beyond a single line.
     pub fn violation(&self, what: &str) -> String {
         let why = format!("the driver broke the protocol: {what}");
         self.shared.finish(why.clone());
@@ -189,7 +189,7 @@ impl DriverProcess {
         self.shared.wait_until(patience, exited)
     }
 
-    /// Why it is of no more use, if it comes to that within `patience`.
+    /// Why the process is unusable, if it becomes so within `patience`.
     pub fn end(&self, patience: Duration) -> Option<String> {
         self.shared.wait_until(patience, |state| state.end.clone())
     }
@@ -198,7 +198,7 @@ impl DriverProcess {
         self.shared.kill();
     }
 
-    /// The end of what the driver wrote to its stderr.
+    /// The end of the driver's stderr.
     pub fn stderr_tail(&self) -> Option<String> {
         self.shared.stderr_tail()
     }
@@ -251,14 +251,14 @@ impl Shared {
             .stdout(Stdio::piped())
             .stderr(stderr)
             .process_group(0);
-        die_with_us(&mut process, Signal::KILL);
+        kill_with_parent(&mut process, Signal::KILL);
         let mut child = process.spawn()?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         self.lock().child = Some(child);
         pipes.ok_or_else(|| std::io::Error::other("the pipes are missing"))
     }
 
-    /// The life of the reader thread.
+    /// The body of the reader thread.
     fn read(&self, stdout: ChildStdout) {
         let mut stdout = BufReader::new(stdout);
         let end = loop {
@@ -270,7 +270,7 @@ impl Shared {
                         break Some(why);
                     }
                 }
-                // A line without its end is what a dying process leaves.
+                // A line without its end comes from a dying process.
                 Ok(n) if (n as u64) < LONGEST_LINE => break None,
                 Ok(_) => break Some(violation("its line does not end", &line)),
                 Err(error) => break Some(format!("the driver cannot be read: {error}")),
@@ -313,8 +313,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Collects the exit status; a driver that closed its stdout and lives on
-    /// gets a moment to end, and is killed then.
+    /// Collects the exit status; a driver that closed its stdout and keeps
+    /// running gets a moment to end, and is killed then.
     fn reap(&self) -> Option<ExitStatus> {
         for _ in 0..100 {
             let mut state = self.lock();
@@ -336,7 +336,7 @@ impl Shared {
 
     fn tell_end(&self, status: Option<ExitStatus>) -> String {
         let killed = self.lock().killed && status.is_some();
-        end::tell(status, killed, self.stderr_tail())
+        exit::describe_exit(status, killed, self.stderr_tail())
     }
 
     fn finish(&self, why: String) {
@@ -347,8 +347,9 @@ impl Shared {
     fn kill(&self) {
         let mut state = self.lock();
         if let Some(mut child) = state.child.take() {
-            // Its own process group: helpers of the driver go with it. The
-            // child is not reaped yet, so the number is still its own.
+            // Kills its process group, so that the driver's child processes
+            // end, too. The child is not reaped yet, so its number has not been
+            // reused.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             let _ = child.kill();
             state.killed = true;
@@ -359,7 +360,7 @@ impl Shared {
     }
 
     fn stderr_tail(&self) -> Option<String> {
-        end::tail(&self.stderr)
+        exit::tail(&self.stderr)
     }
 }
 

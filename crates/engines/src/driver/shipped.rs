@@ -1,53 +1,54 @@
 //! The drivers that ship with Isolde, inside the binary, so that they can be
-//! written next to any virtual environment that holds the engine's wheel. Turso
-//! and DuckDB are run by the environment that `isolde fetch` made for the
-//! version.
+//! written next to any virtual environment with the engine's wheel. Turso and
+//! DuckDB run in the environment that `isolde fetch` made for the version.
 
 use super::{DriverCommand, DriverEngine};
 use crate::engine::*;
-use crate::fetch::install;
-use crate::target::{Named, Options, Target};
+use crate::fetch::install::{self, Cache};
+use crate::named_engine::NamedEngine;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A Python program and what it needs.
+/// A Python program and its requirements.
 #[derive(Clone, Copy, Debug)]
 pub struct DriverProgram {
     /// As in a target's name: `turso`, `duckdb`, `sqlite3`.
     pub name: &'static str,
-    /// The file with the program; it may import the library beside it.
+    /// The file with the program; it may import the library next to it.
     pub file: &'static str,
     pub text: &'static str,
-    /// What `pip install` calls the engine; none for the standard library's.
+    /// The engine's package name for `pip install`; none for the standard
+    /// library's.
     pub wheel: Option<&'static str>,
     /// The modes of the engine, each with the arguments that select it; the
-    /// first is the plain one.
+    /// first is the default.
     pub modes: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// What turso.py and duckdb.py share, and what a driver's author may copy.
+/// The code that turso.py and duckdb.py share, and that a driver's author may
+/// copy.
 pub const LIBRARY: (&str, &str) =
-    ("isolde_driver.py", include_str!("../../../../drivers/isolde_driver.py"));
+    ("isolde_driver.py", include_str!("../../drivers/isolde_driver.py"));
 
 pub const PROGRAMS: [DriverProgram; 3] = [
     DriverProgram {
         name: "turso",
         file: "turso_driver.py",
-        text: include_str!("../../../../drivers/turso_driver.py"),
+        text: include_str!("../../drivers/turso_driver.py"),
         wheel: Some("pyturso"),
         modes: &[("", &[]), ("mvcc", &["--mvcc"])],
     },
     DriverProgram {
         name: "duckdb",
         file: "duckdb_driver.py",
-        text: include_str!("../../../../drivers/duckdb_driver.py"),
+        text: include_str!("../../drivers/duckdb_driver.py"),
         wheel: Some("duckdb"),
         modes: &[("", &[])],
     },
     DriverProgram {
         name: "sqlite3",
         file: "sqlite3_driver.py",
-        text: include_str!("../../../../drivers/sqlite3_driver.py"),
+        text: include_str!("../../drivers/sqlite3_driver.py"),
         wheel: None,
         modes: &[("", &[])],
     },
@@ -62,9 +63,9 @@ impl DriverProgram {
         self.modes.iter().find(|(mode, _)| *mode == name).map(|(_, args)| *args)
     }
 
-    /// Writes the program and its library into a folder, unless they are there,
-    /// and gives its path. Another process may do the same at this moment, so
-    /// the files appear whole or not at all.
+    /// Writes the program and its library into a folder, unless they exist, and
+    /// returns its path. Another process may do the same at this moment, so the
+    /// files appear whole or not at all.
     pub fn write_to(&self, folder: &Path) -> io::Result<PathBuf> {
         for (name, text) in [LIBRARY, (self.file, self.text)] {
             let path = folder.join(name);
@@ -79,17 +80,17 @@ impl DriverProgram {
     }
 }
 
-pub fn open_turso(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
-    open("turso", named, options)
+pub fn open_turso(named: &NamedEngine, cache: &Cache) -> EngineResult<Box<dyn Engine>> {
+    open("turso", named, cache)
 }
 
-pub fn open_duckdb(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
-    open("duckdb", named, options)
+pub fn open_duckdb(named: &NamedEngine, cache: &Cache) -> EngineResult<Box<dyn Engine>> {
+    open("duckdb", named, cache)
 }
 
-fn open(name: &str, named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
-    let target = Target::Named(named.clone()).to_string();
-    let install = install::find(name, named.version.as_deref(), &options.cache)
+fn open(name: &str, named: &NamedEngine, cache: &Cache) -> EngineResult<Box<dyn Engine>> {
+    let target = named.to_string();
+    let install = install::find(name, named.version.as_deref(), cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
     let program = program(name)
         .ok_or_else(|| EngineError::Refused(format!("no driver for {name} is built in")))?;
@@ -97,8 +98,7 @@ fn open(name: &str, named: &Named, options: &Options) -> EngineResult<Box<dyn En
     let arguments = program
         .mode(mode)
         .ok_or_else(|| EngineError::Refused(format!("{name} has no mode `{mode}`")))?;
-    let script = options
-        .cache
+    let script = cache
         .folder("drivers")
         .and_then(|folder| program.write_to(&folder))
         .map_err(|e| EngineError::Unreachable(format!("cannot write the driver: {e}")))?;

@@ -1,29 +1,30 @@
-//! When faults strike: what has to hold in the run, as the real bug would need
-//! it. None of these holds in a serial run. What is asked here is known when
-//! the statement goes out; that it had to wait is known with its answer, and
-//! asked of [`Moment::watch`] there.
+//! The conditions under which faults strike, each as the corresponding real bug
+//! would need it. None of them holds in a serial run. They are evaluated when a
+//! statement is sent; whether it was blocked is known only with its answer, and
+//! then [`Moment::watch`] reports it.
 
+use super::access::Access;
 use super::moment::Moment;
-use super::touch::Touch;
-use isolde_core::Level;
-use isolde_core::sql::Kind;
+use isolde_model::Level;
+use isolde_sql::Kind;
 
-pub(super) fn any_row(rows: &[Touch]) -> Vec<Touch> {
-    rows.iter().map(|t| Touch { row: None, ..t.clone() }).collect()
+pub(super) fn any_row(rows: &[Access]) -> Vec<Access> {
+    rows.iter().map(|t| Access { row: None, ..t.clone() }).collect()
 }
 
-fn written(m: &Moment<'_>) -> Vec<Touch> {
-    m.touches.iter().filter(|t| t.writes).cloned().collect()
+fn written(m: &Moment<'_>) -> Vec<Access> {
+    m.accesses.iter().filter(|t| t.writes).cloned().collect()
 }
 
-/// Another transaction is open; whether the statement had to wait for it is
-/// told later.
+/// Another transaction is open; whether the statement is blocked by it is known
+/// later.
 pub(super) fn may_wait(m: &Moment<'_>) -> bool {
     m.watch.sure || m.world.others_open(m.me)
 }
 
-/// Another session waits for a lock. Where nothing ever waits: another open
-/// transaction uses what this statement, or its transaction, has written.
+/// Another session waits for a lock. On engines that never block: another open
+/// transaction accesses rows that this statement, or its transaction, has
+/// written.
 pub(super) fn others_wait(m: &Moment<'_>) -> bool {
     m.world.traffic(|traffic| match m.world.never_waits {
         false => traffic.others_wait(m.me),
@@ -38,8 +39,8 @@ pub(super) fn table_is_held(m: &Moment<'_>) -> bool {
     m.world.traffic(|traffic| traffic.others_hold(m.me, &tables))
 }
 
-/// Another transaction has used a table that this one has written while this
-/// one was open.
+/// Another transaction has accessed a table that this one has written while
+/// this one was open.
 pub(super) fn own_table_was_used(m: &Moment<'_>) -> bool {
     m.world.traffic(|traffic| {
         let tables = any_row(&traffic.own_writes(m.me));
@@ -47,7 +48,7 @@ pub(super) fn own_table_was_used(m: &Moment<'_>) -> bool {
     })
 }
 
-/// The same, or the transaction has had to wait.
+/// The same, or the transaction has been blocked.
 pub(super) fn met_others(m: &Moment<'_>) -> bool {
     m.note.waited || own_table_was_used(m)
 }
@@ -61,38 +62,37 @@ pub(super) fn table_has_changed(m: &Moment<'_>) -> bool {
     })
 }
 
-/// There is a version of the rows that are written here that was committed
-/// after this transaction began.
+/// A version of the rows that are written here was committed after this
+/// transaction began.
 pub(super) fn rows_have_changed(m: &Moment<'_>) -> bool {
     m.world.traffic(|traffic| traffic.changed_since_begin(m.me, &written(m)))
 }
 
-/// Such rows have changed, or may turn out to have when the statement has
-/// waited.
+/// Such rows have changed, or may have when the statement was blocked.
 pub(super) fn rows_may_have_changed(m: &Moment<'_>) -> bool {
     rows_have_changed(m) || may_wait(m)
 }
 
-/// There is a version of these rows that was committed after this transaction
-/// began, and the level is one that keeps to what was there at the beginning.
+/// A version of these rows was committed after this transaction began, and the
+/// level reads from the snapshot of the beginning.
 pub(super) fn snapshot_is_old(m: &Moment<'_>) -> bool {
     m.level >= Level::RepeatableRead
-        && m.world.traffic(|traffic| traffic.changed_since_begin(m.me, m.touches))
+        && m.world.traffic(|traffic| traffic.changed_since_begin(m.me, m.accesses))
 }
 
 /// These rows have changed since the first of the open transactions began.
 pub(super) fn older_version_exists(m: &Moment<'_>) -> bool {
-    m.world.traffic(|traffic| traffic.changed_since_all_began(m.touches))
+    m.world.traffic(|traffic| traffic.changed_since_all_began(m.accesses))
 }
 
 /// Another open transaction has written these rows, and the level hides that.
 pub(super) fn is_dirty(m: &Moment<'_>) -> bool {
     m.level > Level::ReadUncommitted
-        && m.world.traffic(|traffic| traffic.others_hold(m.me, m.touches))
+        && m.world.traffic(|traffic| traffic.others_hold(m.me, m.accesses))
 }
 
-/// The same for a level that a weaker one is below.
+/// The same, at a level that is not the weakest.
 pub(super) fn is_dirty_above_the_weakest(m: &Moment<'_>) -> bool {
     m.world.weakest.is_some_and(|weakest| m.level > weakest)
-        && m.world.traffic(|traffic| traffic.others_hold(m.me, m.touches))
+        && m.world.traffic(|traffic| traffic.others_hold(m.me, m.accesses))
 }

@@ -1,18 +1,19 @@
-//! Faults in how transactions begin, keep their locks and end.
+//! Faults in how transactions begin, hold their locks and end.
 
-use super::moment::{Link, Moment, Next, answer, run, run_all};
+use super::link::Link;
+use super::moment::{Moment, Next, answer, run, run_all};
 use super::session::lost;
 use crate::engine::{Outcome, Reply, TxStatus};
-use isolde_core::history::ErrorClass;
-use isolde_core::sql::{Family, Kind};
+use isolde_model::history::ErrorClass;
+use isolde_sql::{Family, Kind};
 use std::sync::Arc;
 
-/// Before a write that the commit will lose.
+/// The savepoint before a write that the commit will lose.
 const BEFORE_LAST: &str = "isolde_fault_last";
 
-/// The level is chosen when the first statement is known: all BEGINs look the
-/// same, so the dice would pick all of them or none. A transaction that has
-/// done nothing can be begun again unseen.
+/// The level is chosen at the first statement: all BEGINs look the same, so the
+/// hash would pick all of them or none. A transaction that has done nothing can
+/// be begun again without being noticed.
 pub(super) fn weaker_level(m: &Moment<'_>) -> Option<Next> {
     if !m.in_transaction() {
         return None;
@@ -32,8 +33,8 @@ pub(super) fn weaker_level(m: &Moment<'_>) -> Option<Next> {
     }))
 }
 
-/// Where the weaker level stays with the session, it has to go with the
-/// transaction: the next one may not be struck.
+/// Ends the transaction and restores the session's level, where the weaker
+/// level would stay with the session: the next transaction may not be struck.
 fn end_and_restore(m: &Moment<'_>) -> Next {
     let (own, level) = (Arc::clone(m.own), m.level_sql.to_vec());
     run(m.own, m.sql, move |ended| match ended.error() {
@@ -48,15 +49,16 @@ pub(super) fn rollback_commits(m: &Moment<'_>) -> Option<Next> {
         return None;
     }
     Some(run(m.own, "commit", |reply| match reply.error() {
-        // A rollback never fails, so neither may this one.
+        // A rollback never fails, so this one must not fail either.
         Some(_) => Next::Plain,
         None => Next::Answer(reply),
     }))
 }
 
-/// The write is marked when it goes out and lost at the commit, if it is the
-/// last one by then and had to wait. On PostgreSQL going back lets go of the row at once; if
-/// somebody waits for it, whether they see the commit too is not decided.
+/// Sets a savepoint before the write, and rolls back to it at the commit if it
+/// is the last write by then and was blocked. On PostgreSQL the rollback to the
+/// savepoint releases the row at once; whether a session that is blocked by it
+/// would then also see the commit is not determined.
 pub(super) fn commit_loses_last_write(m: &Moment<'_>) -> Option<Next> {
     if m.strikes_write() {
         let mark = format!("savepoint {BEFORE_LAST}");
@@ -78,9 +80,9 @@ pub(super) fn rollback_to_ignored(m: &Moment<'_>) -> Option<Next> {
     strikes.then(|| Next::Answer(Reply::new(Outcome::Done, Some(TxStatus::Open))))
 }
 
-/// Commits behind the client's back, so that its locks are gone. Savepoints of
-/// the client would go too and give the fault away; such transactions are let
-/// be.
+/// Commits without the client's knowledge, so that its locks are released. The
+/// client's savepoints would be released too and reveal the fault; transactions
+/// with savepoints are not struck.
 pub(super) fn early_unlock(m: &Moment<'_>) -> Option<Next> {
     if m.note.begin.is_empty() || m.note.has_savepoints || !m.strikes_write() {
         return None;
@@ -107,7 +109,7 @@ fn begin_again(own: &Link, mut begin: Vec<String>, first: Reply) -> Next {
     run_all(own, begin, move || run(&link, last, move |begun| answer(first, begun)))
 }
 
-/// The server dies under a write.
+/// The server crashes during a write.
 pub(super) fn crash(m: &Moment<'_>) -> Option<Next> {
     if !m.strikes_write() {
         return None;

@@ -1,30 +1,27 @@
-//! An engine whose sessions have a planted fault; all else is the engine's.
+//! An engine whose sessions have a planted fault; everything else is delegated
+//! to the real engine.
 
-use super::moment::lock;
+use super::link::lock;
 use super::session::FaultySession;
 use super::world::World;
 use super::{Planted, Strikes};
 use crate::engine::*;
-use crate::spec::PgLinks;
-use isolde_core::history::TargetInfo;
-use isolde_core::{Level, Profile};
-use std::path::{Path, PathBuf};
+use isolde_model::history::TargetInfo;
+use isolde_model::{Level, Profile};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) struct Faulty {
     world: Arc<World>,
-    /// Copies of what the trait hands out by reference.
+    /// Copies of what the trait returns by reference.
     info: TargetInfo,
     profile: Profile,
-    file: Option<PathBuf>,
 }
 
 impl Faulty {
     pub fn new(engine: Box<dyn Engine>, planted: Planted) -> Faulty {
-        let (info, profile) = (told(engine.info(), &planted), engine.profile().clone());
-        let file = engine.database_file().map(Path::to_path_buf);
-        Faulty { world: Arc::new(World::new(engine, planted)), info, profile, file }
+        let (info, profile) = (marked_info(engine.info(), &planted), engine.profile().clone());
+        Faulty { world: Arc::new(World::new(engine, planted)), info, profile }
     }
 
     pub fn strikes(&self) -> Strikes {
@@ -32,8 +29,9 @@ impl Faulty {
     }
 }
 
-/// Whoever reads a history must see that the engine is not to blame.
-fn told(info: &TargetInfo, planted: &Planted) -> TargetInfo {
+/// Marks the target's description, so that a history shows that the engine is
+/// not to blame.
+fn marked_info(info: &TargetInfo, planted: &Planted) -> TargetInfo {
     let mut info = info.clone();
     info.settings.insert("planted_fault".into(), planted.fault.name.into());
     info.settings.insert("planted_rate".into(), planted.rate.to_string());
@@ -83,16 +81,8 @@ impl Engine for Faulty {
         lock(&self.world.engine).control(sql)
     }
 
-    fn make_version_tables(&mut self, create: &[String]) -> EngineResult<Outcome> {
-        lock(&self.world.engine).make_version_tables(create)
-    }
-
-    fn evaluates_apart(&self) -> bool {
-        lock(&self.world.engine).evaluates_apart()
-    }
-
-    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
-        lock(&self.world.engine).evaluate(sql)
+    fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
+        lock(&self.world.engine).batch(statements)
     }
 
     fn clear(&mut self) -> EngineResult<()> {
@@ -103,40 +93,72 @@ impl Engine for Faulty {
         lock(&self.world.engine).tables()
     }
 
+    fn client_address(&self) -> Option<ClientAddress> {
+        lock(&self.world.engine).client_address()
+    }
+
+    fn server_control(&mut self) -> Option<&mut dyn ServerControl> {
+        Some(self)
+    }
+
+    fn version_tables(&mut self) -> Option<&mut dyn VersionTables> {
+        let separate = lock(&self.world.engine).has_separate_version_tables();
+        separate.then_some(self as &mut dyn VersionTables)
+    }
+
+    fn spec_connections(&mut self) -> Option<&mut dyn SpecConnections> {
+        let offered = lock(&self.world.engine).spec_connections().is_some();
+        offered.then_some(self as &mut dyn SpecConnections)
+    }
+}
+
+impl ServerControl for Faulty {
     fn revive(&mut self) -> EngineResult<()> {
         self.world.forget_connections();
         let mut engine = lock(&self.world.engine);
         engine.revive()?;
-        self.info = told(engine.info(), &self.world.planted);
+        self.info = marked_info(engine.info(), &self.world.planted);
         self.profile = engine.profile().clone();
         Ok(())
     }
 
-    fn server_ended(&mut self, patience: Duration) -> Option<String> {
-        lock(&self.world.engine).server_ended(patience)
+    fn exit_status(&mut self, patience: Duration) -> Option<String> {
+        lock(&self.world.engine).exit_status(patience)
     }
 
     fn is_users(&self) -> bool {
         lock(&self.world.engine).is_users()
     }
 
-    fn client(&self) -> Option<ClientInfo> {
-        lock(&self.world.engine).client()
-    }
-
-    fn database_file(&self) -> Option<&Path> {
-        self.file.as_deref()
-    }
-
-    fn spec_links(&mut self, test: &str, sessions: &[String]) -> EngineResult<Option<PgLinks>> {
-        lock(&self.world.engine).spec_links(test, sessions)
-    }
-
     fn log_tail(&self) -> Option<String> {
         lock(&self.world.engine).log_tail()
     }
 
-    fn kill_server(&mut self) -> EngineResult<()> {
+    fn kill(&mut self) -> EngineResult<()> {
         lock(&self.world.engine).kill_server()
+    }
+}
+
+impl VersionTables for Faulty {
+    fn create(&mut self, statements: &[String]) -> EngineResult<Outcome> {
+        lock(&self.world.engine).create_version_tables(statements)
+    }
+
+    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
+        lock(&self.world.engine).evaluate(sql)
+    }
+}
+
+impl SpecConnections for Faulty {
+    fn open_links(
+        &mut self,
+        test: &str,
+        sessions: &[String],
+        interrupted: fn() -> bool,
+    ) -> EngineResult<Box<dyn SpecLinks>> {
+        match lock(&self.world.engine).spec_connections() {
+            Some(connections) => connections.open_links(test, sessions, interrupted),
+            None => Err(EngineError::Refused("this engine has no spec connections".into())),
+        }
     }
 }

@@ -1,50 +1,52 @@
 //! Planted faults: a real engine with a bug put between it and its clients.
 //!
-//! A tester is as good as what it catches. [`plant`] wraps any engine so that
+//! A tester is as good as the bugs it finds. [`plant`] wraps any engine so that
 //! its sessions misbehave in one way of [`FAULTS`], now and then.
 //!
-//! *When a fault strikes.* A planted fault is a bug of concurrency: it strikes
-//! inside of a transaction, and only where something holds that such a bug
-//! would need: the statement had to wait, another open transaction has written
-//! the same rows, they have a newer version than that of the beginning, the
-//! level is one that has the rule which is broken. Its line in [`FAULTS`] says
-//! what; `condition` asks it of what `traffic` knows. So a fault that struck in
-//! one run need not strike in a changed one: at another level, with more locks,
-//! in another order. Serial runs are always clean. Of the places where its
-//! condition holds a share is struck: a hash of the seed, the fault's name, the
-//! statement's text and how often that text has come in its transaction
-//! decides; for COMMIT and ROLLBACK, which all look alike, the last write counts
-//! too. So the same case run in the same way is struck at the same places every
-//! time.
+//! *When a fault strikes.* A planted fault is a concurrency bug: it strikes
+//! inside of a transaction, and only under a condition that such a bug would
+//! need: the statement was blocked, another open transaction has written the
+//! same rows, the rows have a newer version than the transaction's snapshot, or
+//! the level has the rule that is broken. Its entry in [`FAULTS`] states the
+//! condition; `condition` evaluates it from the accesses that `traffic` has
+//! recorded. So a fault that struck in one run need not strike in a changed
+//! one: at another level, with more locks, in another order. Serial runs are
+//! always clean. Where the condition holds, a share of the statements is
+//! struck: a hash of the seed, the fault's name, the statement's text and its
+//! number of repetitions in the transaction decides; for COMMIT and ROLLBACK,
+//! which all look alike, the last write is included. So the same case run in
+//! the same way is struck at the same places every time. Statements are typed
+//! by [`isolde_sql::read`]; an opaque statement is never struck.
 //!
-//! *What is touched.* Sessions only. The control connection, which empties the
+//! *What is affected.* Sessions only. The control connection, which empties the
 //! database and reads the final rows, is the engine's own.
 //!
-//! A new fault is an entry in [`FAULTS`], a function that says when, and
-//! one that says what becomes of a statement (`moment` has the vocabulary).
+//! A new fault is an entry in [`FAULTS`], a condition, and a behaviour that
+//! replaces the statement (`moment` defines what a behaviour gets and returns).
 
+mod access;
 mod condition;
 mod endings;
 mod engine;
+mod link;
 mod moment;
 mod needs;
 mod outside;
+mod rewrite;
 mod session;
-mod text;
-mod touch;
 mod traffic;
 mod world;
 mod writes;
 
 use crate::engine::Engine;
-use isolde_core::Profile;
-use isolde_core::sql::Kind;
+use isolde_model::Profile;
+use isolde_sql::Kind;
 use moment::{Moment, Next};
 use needs::{Lack, Side};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a fault spoils, and so what has to look at it.
+/// What a fault affects, and so which oracle can detect it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concerns {
     Writes,
@@ -56,12 +58,13 @@ pub struct Fault {
     pub name: &'static str,
     /// One sentence for the help and for tables.
     pub about: &'static str,
-    /// And where: what has to hold in the run.
+    /// The condition that must hold in the run.
     pub when: &'static str,
     pub concerns: Concerns,
     side: Side,
     lack: Lack,
-    /// Where it has done its harm; elsewhere it only prepares or tidies up.
+    /// Whether a statement of this kind does the harm; at others the fault only
+    /// prepares or cleans up.
     harms: fn(Kind) -> bool,
     condition: fn(&Moment<'_>) -> bool,
     behaviour: fn(&Moment<'_>) -> Option<Next>,
@@ -218,7 +221,7 @@ pub const FAULTS: &[Fault] = &[
         Writes,
         (
             "what a transaction has inserted stays after its ROLLBACK",
-            "if another transaction has used the table since its own began, and nobody waits",
+            "if another transaction has used the table since its own began, and no session is blocked by it",
         ),
         needs::nothing,
         condition::own_table_was_used,
@@ -267,7 +270,7 @@ pub const FAULTS: &[Fault] = &[
     ),
 ];
 
-/// The fault of that name; the error lists those that there are.
+/// The fault of that name; the error lists all names.
 pub fn find(name: &str) -> Result<&'static Fault, String> {
     FAULTS.iter().find(|f| f.name == name).ok_or_else(|| {
         let names: Vec<&str> = FAULTS.iter().map(|f| f.name).collect();
@@ -277,13 +280,13 @@ pub fn find(name: &str) -> Result<&'static Fault, String> {
 
 impl Fault {
     /// Why the fault cannot be planted in this engine, named as in its info:
-    /// `sqlite+wal`. Planted all the same it would never strike.
+    /// `sqlite+wal`. If planted all the same, it would never strike.
     pub fn unsupported_on(&self, engine: &str, profile: &Profile) -> Option<&'static str> {
         (self.lack)(engine, profile)
     }
 }
 
-/// A fault, how often it strikes (0 to 1) and what the dice start from.
+/// A fault, how often it strikes (0 to 1) and the seed.
 #[derive(Clone, Copy)]
 pub struct Planted {
     pub fault: &'static Fault,
@@ -291,8 +294,8 @@ pub struct Planted {
     pub seed: u64,
 }
 
-/// How many statements a planted fault has struck so far. An oracle that saw
-/// nothing has missed nothing if there was nothing to see.
+/// How many statements a planted fault has struck so far: an oracle that found
+/// nothing has missed nothing if this is zero.
 #[derive(Clone, Default)]
 pub struct Strikes(Arc<AtomicU64>);
 
@@ -330,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_engine_lacks_is_said() {
+    fn unsupported_on_names_what_an_engine_lacks() {
         let on = |name: &str, engine: &str| {
             let profile = crate::sqlite::profile(crate::sqlite::Mode::RollbackJournal);
             find(name).unwrap().unsupported_on(engine, &profile)

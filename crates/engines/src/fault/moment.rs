@@ -1,28 +1,21 @@
-//! What a behaviour gets to know of a statement, and what it may answer.
+//! What a fault's behaviour is given about a statement, and what it may return.
 //!
-//! A struck statement becomes a chain: run this, and go on with its reply. The
-//! session drives the chain from its own `reply`, so that nothing here ever
-//! blocks; a link of the chain that has to wait for a lock just keeps the
-//! client's statement waiting.
+//! A struck statement becomes a chain of steps: run a statement, and continue
+//! with its reply. The session drives the chain from its own `reply`, so that
+//! nothing here ever blocks; while a step of the chain is blocked by a lock,
+//! the client's statement appears blocked.
 
-use super::text;
-use super::touch::Touch;
+use super::access::Access;
+use super::link::Link;
 use super::traffic::Watch;
 use super::world::World;
-use crate::engine::{Outcome, Reply, Session, TxStatus};
-use isolde_core::Level;
-use isolde_core::history::ErrorEffect;
-use isolde_core::sql::Kind;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A connection that more than one session may come to use.
-pub(super) type Link = Arc<Mutex<Box<dyn Session>>>;
-
-/// The state behind a lock is whole even if a holder has panicked: each of
-/// them only moves single values.
-pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::engine::{Outcome, Reply, TxStatus};
+use isolde_model::Level;
+use isolde_model::history::ErrorEffect;
+use isolde_sql as sql;
+use isolde_sql::Control;
+use isolde_sql::{Kind, Stmt};
+use std::sync::Arc;
 
 pub(super) type Then = Box<dyn FnOnce(Reply) -> Next + Send>;
 
@@ -32,11 +25,11 @@ pub(super) enum Next {
         sql: String,
         then: Then,
     },
-    /// The client's statement as it is, now that all is prepared for it.
+    /// Run the client's statement unchanged, after the preparations.
     Go,
-    /// The same, because the fault cannot be had here: it has not struck.
+    /// The same, because the fault is impossible here: it has not struck.
     Plain,
-    /// The engine's own answer: there was nothing to spoil.
+    /// The engine's own answer: there was nothing to falsify.
     Innocent(Reply),
     Answer(Reply),
 }
@@ -64,9 +57,9 @@ pub(super) fn run_all(
     })
 }
 
-/// The genuine reply to the client's statement, with the server's last word on
-/// the transaction. A follow-up that has cost the client its transaction
-/// cannot be kept from it.
+/// Returns the genuine reply to the client's statement, with the transaction
+/// status of the last one. If a follow-up has cost the client its transaction,
+/// its error cannot be hidden.
 pub(super) fn answer(first: Reply, last: Reply) -> Next {
     let fatal = last
         .error()
@@ -78,18 +71,19 @@ pub(super) fn answer(first: Reply, last: Reply) -> Next {
     Next::Answer(Reply { tx: last.tx.or(first.tx), ..first })
 }
 
-/// What is remembered of a transaction under way.
+/// The record of an open transaction.
 #[derive(Default)]
 pub(super) struct Note {
-    /// What began it; empty when it began by itself (`autocommit = 0`).
+    /// The statements that began it; empty when it began implicitly
+    /// (`autocommit = 0`).
     pub begin: Vec<String>,
-    /// The statements so far, without what began it.
+    /// The statements so far, without those that began it.
     pub seen: Vec<String>,
     pub first_struck: bool,
     pub last_write: Option<String>,
     pub last_write_struck: bool,
     pub last_write_waited: bool,
-    /// One of its statements had to wait.
+    /// One of its statements was blocked.
     pub waited: bool,
     pub inserts: Vec<String>,
     pub has_savepoints: bool,
@@ -108,26 +102,26 @@ impl Note {
         self.has_savepoints |= kind == Kind::Savepoint;
         match kind {
             Kind::Write if worked => {
-                if sql.trim_start().get(..6).is_some_and(|w| w.eq_ignore_ascii_case("insert")) {
+                if sql::first_word(sql).eq_ignore_ascii_case("insert") {
                     self.inserts.push(sql.into());
                 }
                 self.last_write = Some(sql.into());
                 self.last_write_struck = struck;
                 self.last_write_waited = waited;
             }
-            // The wrapper's own savepoints behind it are gone.
+            // The savepoints that the wrapper has set after it are released.
             Kind::RollbackTo => self.last_write_struck = false,
             _ => {}
         }
     }
 
-    /// Two-phase transactions take none of the statements that faults add.
+    /// Two-phase transactions accept none of the statements that faults add.
     fn is_two_phase(&self) -> bool {
-        self.begin.last().is_some_and(|b| b.trim_start().to_ascii_lowercase().starts_with("xa"))
+        self.begin.last().is_some_and(|b| sql::first_word(b).eq_ignore_ascii_case("xa"))
     }
 }
 
-/// What became of a statement.
+/// The result of a statement.
 #[derive(Clone, Copy)]
 pub(super) struct Done {
     pub worked: bool,
@@ -135,24 +129,26 @@ pub(super) struct Done {
     pub waited: bool,
 }
 
-/// One statement that is about to go out.
+/// One statement that is about to be sent.
 pub(super) struct Moment<'a> {
     pub world: &'a World,
     pub me: u64,
     pub own: &'a Link,
     pub sql: &'a str,
+    /// The typed statement; none if it is opaque, and then no fault strikes.
+    pub statement: Option<&'a Stmt>,
     pub kind: Kind,
     pub status: TxStatus,
     pub note: &'a Note,
-    /// What it reads and writes.
-    pub touches: &'a [Touch],
+    /// The tables and rows that it reads and writes.
+    pub accesses: &'a [Access],
     /// The level at which its transaction runs.
     pub level: Level,
-    /// What set the session's level, if anything did.
+    /// The statement that set the session's level, if any.
     pub level_sql: &'a [String],
-    /// Tells afterwards whether it had to wait.
+    /// Reports afterwards whether it was blocked.
     pub watch: &'a Watch,
-    /// The engine was busy; what was decided then still holds.
+    /// The decision of an earlier attempt that the engine answered with busy.
     pub decided: Option<bool>,
 }
 
@@ -161,8 +157,8 @@ impl Moment<'_> {
         self.status == TxStatus::Open && !self.note.is_two_phase()
     }
 
-    /// Whether the fault strikes here: where its condition holds, as often as
-    /// the dice say.
+    /// Whether the fault strikes here: where its condition holds, at the given
+    /// rate.
     pub fn strikes(&self) -> bool {
         self.decided.unwrap_or_else(|| {
             let again = self.note.seen.iter().filter(|s| *s == self.sql).count();
@@ -178,25 +174,32 @@ impl Moment<'_> {
     }
 
     pub fn strikes_write(&self) -> bool {
-        self.kind == Kind::Write && self.in_transaction() && self.strikes()
+        let known = self.kind == Kind::Write && self.statement.is_some();
+        known && self.in_transaction() && self.strikes()
     }
 
     pub fn strikes_read(&self) -> bool {
-        self.in_transaction() && text::is_plain_read(self.sql) && self.strikes()
+        self.in_transaction() && self.is_plain_read() && self.strikes()
     }
 
-    /// A ROLLBACK after which the session is idle.
+    /// A query that takes no locks and leaves nothing behind in its session.
+    fn is_plain_read(&self) -> bool {
+        let plain = matches!(self.statement, Some(Stmt::Select(s)) if s.locking.is_none());
+        plain && !sql::taints_session(self.sql)
+    }
+
+    /// A ROLLBACK after which the session is idle: not AND CHAIN, nor the end of
+    /// a two-phase transaction.
     pub fn is_rollback(&self) -> bool {
-        self.kind == Kind::Rollback && text::is_plain_rollback(self.sql)
+        self.statement == Some(&Stmt::Control(Control::Rollback))
     }
 
     pub fn first_word_is(&self, word: &str) -> bool {
-        let text = self.sql.trim_start();
-        text.get(..word.len()).is_some_and(|w| w.eq_ignore_ascii_case(word))
+        sql::first_word(self.sql).eq_ignore_ascii_case(word)
     }
 
-    /// Answers with what another connection says; the client's own has not
-    /// heard of the statement. Whatever goes wrong there, it runs inside.
+    /// Answers from another connection; the client's own never gets the
+    /// statement. On any error there, the statement runs on the client's own.
     pub fn answered_by(&self, link: &Link) -> Next {
         let status = self.status;
         run(link, self.sql, move |reply| match reply.outcome {

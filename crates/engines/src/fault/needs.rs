@@ -1,9 +1,9 @@
 //! What faults need of an engine, and which engines have it.
 
-use isolde_core::Profile;
-use isolde_core::sql::Family;
+use isolde_model::Profile;
+use isolde_sql::Family;
 
-/// The connection that answers from outside.
+/// The kind of additional connection that a fault answers from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Plain,
@@ -18,14 +18,14 @@ fn base(engine: &str) -> &str {
     engine.split('+').next().unwrap_or(engine)
 }
 
-/// Whether an error costs the transaction unless a savepoint saves it.
+/// Whether an error aborts the transaction unless there is a savepoint.
 pub(super) fn poisons(family: Family) -> bool {
     family == Family::Postgres
 }
 
-/// What the connection outside hears first.
+/// The first statements on the additional connection.
 pub(super) fn greeting(engine: &str, side: Side) -> &'static [&'static str] {
-    // Others of the family accept the level and do not read dirty.
+    // Others of the family accept the level and do not read uncommitted rows.
     let reads_dirty = matches!(base(engine), "mysql" | "mariadb");
     match side {
         Side::Dirty if reads_dirty => &["set session transaction isolation level read uncommitted"],
@@ -36,20 +36,21 @@ pub(super) fn greeting(engine: &str, side: Side) -> &'static [&'static str] {
     }
 }
 
-/// What takes a snapshot at once; a bare BEGIN leaves it to the first read.
+/// Statements that take a snapshot at once; a bare BEGIN leaves it to the first
+/// read.
 pub(super) fn snapshot(family: Family) -> &'static [&'static str] {
     match family {
         Family::Mysql => &["start transaction with consistent snapshot"],
         Family::Postgres => &["begin isolation level repeatable read", "select 1"],
         Family::Sqlite => &["begin", "select count(*) from sqlite_master"],
-        // Something of the database must be read; a constant is not.
+        // The query must read from the database; a constant does not.
         Family::Duckdb | Family::Other => {
             &["begin", "select count(*) from information_schema.tables"]
         }
     }
 }
 
-/// Says what an engine lacks, if it lacks it.
+/// What an engine lacks for a fault, if anything.
 pub(super) type Lack = fn(&str, &Profile) -> Option<&'static str>;
 
 pub(super) fn nothing(_: &str, _: &Profile) -> Option<&'static str> {
@@ -67,25 +68,23 @@ pub(super) fn one_level(engine: &str, profile: &Profile) -> Option<&'static str>
 pub(super) fn savepoints(engine: &str, _: &Profile) -> Option<&'static str> {
     match base(engine) {
         "duckdb" => Some("it has no savepoints"),
-        _ if Family::of(engine) == Family::Other => {
-            Some("it is not known whether it has savepoints")
-        }
+        _ if Family::of(engine) == Family::Other => Some("unknown whether it has savepoints"),
         _ => None,
     }
 }
 
-/// A row's own place, or a LIMIT on what is changed.
+/// A column with a row's physical place, or a LIMIT on changes.
 pub(super) fn row_places(engine: &str, _: &Profile) -> Option<&'static str> {
     match base(engine) {
-        "cockroach" => Some("it has no name for the place of a row"),
+        "cockroach" => Some("it has no column for the place of a row"),
         _ if Family::of(engine) == Family::Other => {
-            Some("it is not known how it names the place of a row")
+            Some("unknown how it identifies the place of a row")
         }
         _ => None,
     }
 }
 
-/// A reader outside that stays where it is and is in nobody's way.
+/// A reader that keeps its snapshot and blocks no other session.
 pub(super) fn snapshots(engine: &str, _: &Profile) -> Option<&'static str> {
     match engine {
         "sqlite" | "sqlite+shared-cache" => Some("its readers keep writers from committing"),
@@ -104,7 +103,7 @@ pub(super) fn undone_alone(engine: &str, _: &Profile) -> Option<&'static str> {
 /// An INSERT that replaces.
 pub(super) fn replacing(engine: &str, profile: &Profile) -> Option<&'static str> {
     match Family::of(engine) {
-        Family::Other => Some("it is not known how it inserts over a row that is there"),
+        Family::Other => Some("unknown how it replaces a row on insert"),
         _ => undone_alone(engine, profile),
     }
 }

@@ -1,25 +1,27 @@
 //! Faults in which another connection than the client's own does the work.
 //!
-//! What cannot be done there at once (a lock, an error) is done inside after
-//! all. Reads that lock are left alone: answered from outside they would take
-//! locks that nobody holds.
+//! If the other connection is blocked or fails, the statement runs on the
+//! client's own after all. Locking reads are not struck: on the other
+//! connection they would take locks that belong to no transaction of the
+//! client.
 
-use super::moment::{Link, Moment, Next, run};
+use super::link::Link;
+use super::moment::{Moment, Next, run};
 use crate::engine::{Outcome, Reply};
-use isolde_core::sql::Family;
+use isolde_sql::Family;
 use std::sync::Arc;
 
 const MARK: &str = "savepoint isolde_fault_read";
 const BACK: &str = "rollback to savepoint isolde_fault_read";
 
-/// Answered where uncommitted rows can be seen: by a connection at READ
-/// UNCOMMITTED where that is what its name says, else by the very session that
-/// wrote them.
+/// Answers from a connection that sees uncommitted rows: one at READ
+/// UNCOMMITTED where the engine implements that level, otherwise the very
+/// session that wrote them.
 pub(super) fn dirty_read(m: &Moment<'_>) -> Option<Next> {
     if !m.strikes_read() {
         return None;
     }
-    let writer = m.world.dirty_writer(m.me, m.touches)?;
+    let writer = m.world.dirty_writer(m.me, m.accesses)?;
     if !m.world.greeting.is_empty() {
         return Some(m.answered_by(&m.world.side()?));
     }
@@ -60,9 +62,9 @@ pub(super) fn write_outside(m: &Moment<'_>) -> Option<Next> {
     Some(m.answered_by(&m.world.side()?))
 }
 
-/// What the transaction has inserted is inserted again, from outside, once it
-/// has been rolled back. Not while somebody waits for it: who would come first
-/// is not decided.
+/// After the rollback, repeats the transaction's inserts on another connection.
+/// Not while a session is blocked by the transaction: the order of the two
+/// would not be determined.
 pub(super) fn aborted_insert_stays(m: &Moment<'_>) -> Option<Next> {
     let waited_for = m.world.traffic(|traffic| traffic.others_wait(m.me));
     if m.note.inserts.is_empty() || waited_for || !m.is_rollback() || !m.strikes() {
@@ -76,7 +78,7 @@ pub(super) fn aborted_insert_stays(m: &Moment<'_>) -> Option<Next> {
     }))
 }
 
-/// An insert that cannot be done at once (a lock, a duplicate) is left out.
+/// An insert that is blocked or fails (a lock, a duplicate) is left out.
 fn insert_all(
     side: &Link,
     mut rest: std::vec::IntoIter<String>,

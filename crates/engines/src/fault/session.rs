@@ -1,25 +1,29 @@
-//! A session with a planted fault: drives the chain that a struck statement
-//! has become, and keeps the registry of open transactions true.
+//! A session with a planted fault: drives the chain of steps of a struck
+//! statement, and keeps the shared state of open transactions up to date.
 
+use super::access::accesses;
 use super::condition::any_row;
-use super::moment::{Done, Link, Moment, Next, Note, Then, lock};
-use super::text;
-use super::touch::touches;
+use super::link::{Link, lock};
+use super::moment::{Done, Moment, Next, Note, Then};
+use super::rewrite;
 use super::traffic::{Answer, Watch};
 use super::world::World;
 use crate::engine::*;
-use isolde_core::Level;
-use isolde_core::history::{DbError, ErrorClass};
-use isolde_core::sql::{self, Kind};
+use isolde_model::Level;
+use isolde_model::history::{DbError, ErrorClass};
+use isolde_sql as sql;
+use isolde_sql::Control;
+use isolde_sql::{Kind, SetScope, Stmt, read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After this long a statement on another connection is asked about.
+/// After this long a statement on another connection is checked for a lock
+/// wait.
 const FIRST_LOOK: Duration = Duration::from_millis(5);
-/// Whether it waits or works: a statement on another connection that takes
-/// longer than this is cancelled, and the client's runs where it belongs.
+/// A statement on another connection that takes longer than this is cancelled,
+/// and the client's statement runs on its own connection.
 const LONGEST_OUTSIDE: Duration = Duration::from_secs(1);
-/// How long a cancelled one may take to end.
+/// How long a cancelled statement may take to end.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) struct FaultySession {
@@ -27,22 +31,22 @@ pub(super) struct FaultySession {
     me: u64,
     own: Link,
     note: Note,
-    /// What set the session's level, and which that is.
+    /// The statement that set the session's level, and that level.
     level: Option<(String, Level)>,
-    /// `set transaction …`, which holds for the next transaction only.
+    /// `set transaction …`, which applies to the next transaction only.
     prelude: Option<String>,
     current: Option<Current>,
-    /// The engine was busy with this statement; it comes again.
+    /// The statement that the engine answered with busy, to be repeated.
     busy: Option<(String, bool)>,
 }
 
-/// The client's statement, and how far it is.
+/// The client's statement and its progress.
 struct Current {
     sql: String,
     kind: Kind,
-    /// The dice were against it.
+    /// The fault was chosen to strike it.
     decided: bool,
-    /// And the fault could be had.
+    /// And it could be carried out.
     struck: bool,
     watch: Watch,
     at: At,
@@ -70,7 +74,7 @@ impl FaultySession {
         }
     }
 
-    /// Sends what comes next, or has the answer.
+    /// Sends the next statement, or returns the answer.
     fn go(&self, next: Next, sql: &str) -> At {
         let (on, text, then) = match next {
             Next::Answer(reply) | Next::Innocent(reply) => return At::Answered(reply),
@@ -81,8 +85,8 @@ impl FaultySession {
         At::Running { on, then, since: Instant::now(), cancelled: false }
     }
 
-    /// A statement on another connection must not keep the client waiting for
-    /// a lock that the client itself may hold: nobody would see the circle.
+    /// A statement on another connection must not wait for a lock that the
+    /// client itself may hold: no deadlock detection would see the cycle.
     fn watch(&self, on: &Link, since: Instant, cancelled: &mut bool) -> Option<Reply> {
         let late = since.elapsed();
         let id = lock(on).id();
@@ -93,7 +97,7 @@ impl FaultySession {
         (late > LONGEST_OUTSIDE + CANCEL_LIMIT).then(|| lost("it was cancelled and did not answer"))
     }
 
-    /// Follows what the reply did to the transaction.
+    /// Records the effect of the reply on the transaction.
     fn finish(&mut self, current: Current, reply: Reply) -> Reply {
         let Current { sql, kind, decided, struck, watch, .. } = current;
         let before = self.world.slot(self.me, |s| s.status).unwrap_or(TxStatus::Idle);
@@ -112,7 +116,7 @@ impl FaultySession {
             let begin = self.prelude.take().into_iter().chain([sql.clone()]).collect();
             self.note = Note::begun_by(begin);
         } else if kind.ends_transaction() && worked {
-            // AND CHAIN: the next one began by itself.
+            // AND CHAIN: the next transaction began implicitly.
             self.note = Note::default();
         } else {
             self.note.add(&sql, kind, Done { worked, struck, waited: watch.waited() });
@@ -126,7 +130,8 @@ impl FaultySession {
         });
         if !is_busy {
             let ended = kind.ends_transaction() && worked;
-            // Whatever else ends one without an error has committed it.
+            // Any other statement that ends a transaction without an error has
+            // committed it.
             let committed = worked && kind != Kind::Rollback && !reply.commit_rolled_back;
             let answer = Answer { after: status, worked, committed, ended };
             self.world.traffic(|traffic| traffic.answered(self.me, answer));
@@ -140,14 +145,16 @@ impl FaultySession {
     fn remember_setting(&mut self, sql: &str) {
         if let Some(known) = self.world.level_texts.iter().find(|(text, _)| text == sql) {
             self.level = Some(known.clone());
-        } else if sql.trim_start().to_ascii_lowercase().starts_with("set transaction ") {
+        } else if let Some(Stmt::Control(Control::SetTransaction(set))) = read::control(sql)
+            && set.scope == SetScope::Transaction
+        {
             self.prelude = Some(sql.into());
         }
     }
 
     /// The level of the transaction: its own, the session's or the engine's.
     fn level(&self) -> Level {
-        let own = self.note.begin.iter().rev().find_map(|sql| text::level_asked_for(sql));
+        let own = self.note.begin.iter().rev().find_map(|sql| rewrite::requested_level(sql));
         let session = || self.level.as_ref().map(|(_, level)| *level);
         own.or_else(session).unwrap_or(self.world.default_level)
     }
@@ -171,10 +178,11 @@ impl Session for FaultySession {
             self.world.take_snapshot();
         }
         let again = decided.is_some();
-        let touches = touches(sql);
-        let mut watch = self.world.traffic(|traffic| traffic.sent(self.me, &touches, again));
+        let statement = read::statement(sql, self.world.family);
+        let accesses = accesses(statement.as_ref());
+        let mut watch = self.world.traffic(|traffic| traffic.sent(self.me, &accesses, again));
         if self.world.never_waits && kind == Kind::Write {
-            let tables = any_row(&touches);
+            let tables = any_row(&accesses);
             watch.sure = self.world.traffic(|traffic| traffic.others_hold(self.me, &tables));
         }
         let level_sql: Vec<String> = self.level.iter().map(|(sql, _)| sql.clone()).collect();
@@ -183,10 +191,11 @@ impl Session for FaultySession {
             me: self.me,
             own: &self.own,
             sql,
+            statement: statement.as_ref(),
             kind,
             status,
             note: &self.note,
-            touches: &touches,
+            accesses: &accesses,
             level: self.level(),
             level_sql: &level_sql,
             watch: &watch,

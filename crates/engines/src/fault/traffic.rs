@@ -1,12 +1,13 @@
-//! Who reads and writes what at the same time: the conditions under which
-//! faults strike are asked of this.
+//! The accesses of concurrent sessions, from which the conditions of faults are
+//! evaluated.
 //!
 //! Time is the number of statements that clients have sent. A runner sends
-//! nothing before all others have answered or wait, so whatever is known when
-//! a statement goes out is the same in every run of the same case; answers
-//! that arrive between two of them may come in any order and change nothing.
+//! nothing before all other sessions have answered or are blocked, so the state
+//! at the time of sending is the same in every run of the same case; answers
+//! that arrive between two statements may come in any order without changing
+//! it.
 
-use super::touch::Touch;
+use super::access::Access;
 use crate::engine::TxStatus;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Traffic {
     clock: Arc<AtomicU64>,
     parties: BTreeMap<u64, Party>,
-    /// What has been committed since the first open transaction began.
+    /// The writes committed since the first open transaction began.
     committed: Vec<Commit>,
 }
 
@@ -24,31 +25,32 @@ pub(super) struct Traffic {
 struct Party {
     /// When its open transaction began.
     began: Option<u64>,
-    touched: Vec<Touch>,
-    /// What its statement under way touches; a statement that an engine called
-    /// busy is under way until it comes again.
-    pending: Vec<Touch>,
+    accessed: Vec<Access>,
+    /// The accesses of its statement in flight; a statement that the engine
+    /// answered with busy is in flight until it is repeated.
+    pending: Vec<Access>,
     out: bool,
 }
 
 struct Commit {
-    who: u64,
+    session: u64,
     when: u64,
-    wrote: Touch,
+    wrote: Access,
 }
 
-/// What an answer did.
+/// The effect of an answer.
 #[derive(Clone, Copy)]
 pub(super) struct Answer {
     pub after: TxStatus,
     pub worked: bool,
-    /// It ended the transaction, or its own, and kept what that had written.
+    /// It ended the transaction, or that of the single statement, and committed
+    /// its writes.
     pub committed: bool,
-    /// It ended one, whether or not another has begun with it.
+    /// It ended a transaction, whether or not another has begun with it.
     pub ended: bool,
 }
 
-/// Whether a statement had to wait, which is known when its answer is there.
+/// Determines whether a statement was blocked, which is known with its answer.
 #[derive(Clone)]
 pub(super) struct Watch {
     clock: Arc<AtomicU64>,
@@ -58,19 +60,19 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Others have sent something while it was under way: it waited for one
-    /// of them, or nobody would have gone on.
+    /// True if other sessions have sent statements while it was in flight: the
+    /// runner would not have continued unless it was blocked.
     pub fn waited(&self) -> bool {
         self.sure || self.clock.load(Ordering::Relaxed) > self.sent
     }
 }
 
 impl Traffic {
-    /// A statement goes out. What comes again after a busy engine has waited.
-    pub fn sent(&mut self, me: u64, touches: &[Touch], again: bool) -> Watch {
+    /// Records that a statement is sent. A repeated one after busy was blocked.
+    pub fn sent(&mut self, me: u64, accesses: &[Access], again: bool) -> Watch {
         let sent = self.clock.fetch_add(1, Ordering::Relaxed) + 1;
         let party = self.parties.entry(me).or_default();
-        party.pending = touches.to_vec();
+        party.pending = accesses.to_vec();
         party.out = true;
         Watch { clock: Arc::clone(&self.clock), sent, sure: again }
     }
@@ -81,26 +83,26 @@ impl Traffic {
         party.out = false;
         let pending = std::mem::take(&mut party.pending);
         if answer.worked {
-            party.touched.extend(pending);
+            party.accessed.extend(pending);
         }
         if answer.ended || answer.after == TxStatus::Idle {
-            let touched = std::mem::take(&mut party.touched);
-            let wrote = touched.into_iter().filter(|t| answer.committed && t.writes);
-            self.committed.extend(wrote.map(|wrote| Commit { who: me, when, wrote }));
+            let accessed = std::mem::take(&mut party.accessed);
+            let wrote = accessed.into_iter().filter(|t| answer.committed && t.writes);
+            self.committed.extend(wrote.map(|wrote| Commit { session: me, when, wrote }));
             party.began = None;
         }
         if answer.after != TxStatus::Idle {
             party.began.get_or_insert(when);
         }
-        self.forget_what_nobody_can_miss();
+        self.drop_commits_that_all_have_seen();
     }
 
     pub fn left(&mut self, me: u64) {
         self.parties.remove(&me);
-        self.forget_what_nobody_can_miss();
+        self.drop_commits_that_all_have_seen();
     }
 
-    fn forget_what_nobody_can_miss(&mut self) {
+    fn drop_commits_that_all_have_seen(&mut self) {
         if self.parties.values().all(|p| p.began.is_none()) {
             self.committed.clear();
         }
@@ -117,70 +119,76 @@ impl Traffic {
     }
 
     /// This session has an open transaction that has written such rows.
-    pub fn has_written(&self, who: u64, rows: &[Touch]) -> bool {
-        self.parties.get(&who).is_some_and(|p| {
+    pub fn has_written(&self, session: u64, rows: &[Access]) -> bool {
+        self.parties.get(&session).is_some_and(|p| {
             p.began.is_some()
-                && p.touched.iter().any(|t| t.writes && rows.iter().any(|r| r.meets(t)))
+                && p.accessed.iter().any(|t| t.writes && rows.iter().any(|r| r.overlaps(t)))
         })
     }
 
     /// Another open transaction has written such rows.
-    pub fn others_hold(&self, me: u64, rows: &[Touch]) -> bool {
+    pub fn others_hold(&self, me: u64, rows: &[Access]) -> bool {
         self.parties.keys().any(|id| *id != me && self.has_written(*id, rows))
     }
 
-    /// Another open transaction has read or written such rows, or waits to.
-    pub fn others_use(&self, me: u64, rows: &[Touch]) -> bool {
+    /// Another open transaction has read or written such rows, or is blocked
+    /// doing so.
+    pub fn others_use(&self, me: u64, rows: &[Access]) -> bool {
         self.others(me)
-            .flat_map(|p| p.touched.iter().chain(&p.pending))
-            .any(|t| rows.iter().any(|r| r.meets(t)))
+            .flat_map(|p| p.accessed.iter().chain(&p.pending))
+            .any(|t| rows.iter().any(|r| r.overlaps(t)))
     }
 
-    /// Another transaction has written such rows and committed since this
-    /// one's began: its newest version is not that of the beginning.
-    pub fn changed_since_begin(&self, me: u64, rows: &[Touch]) -> bool {
+    /// Another transaction has written such rows and committed since this one
+    /// began: the newest version is not in this one's snapshot.
+    pub fn changed_since_begin(&self, me: u64, rows: &[Access]) -> bool {
         let Some(began) = self.parties.get(&me).and_then(|p| p.began) else { return false };
-        let newer = |c: &&Commit| c.who != me && c.when > began;
-        self.committed.iter().filter(newer).any(|c| rows.iter().any(|r| r.meets(&c.wrote)))
+        let newer = |c: &&Commit| c.session != me && c.when > began;
+        self.committed.iter().filter(newer).any(|c| rows.iter().any(|r| r.overlaps(&c.wrote)))
     }
 
-    /// Somebody has done so since the first of the open transactions began.
-    pub fn changed_since_all_began(&self, rows: &[Touch]) -> bool {
-        self.committed.iter().any(|c| rows.iter().any(|r| r.meets(&c.wrote)))
+    /// Some transaction has done so since the first of the open ones began.
+    pub fn changed_since_all_began(&self, rows: &[Access]) -> bool {
+        self.committed.iter().any(|c| rows.iter().any(|r| r.overlaps(&c.wrote)))
     }
 
-    pub fn own_writes(&self, me: u64) -> Vec<Touch> {
-        let touched = self.parties.get(&me).map_or(&[][..], |p| &p.touched);
-        touched.iter().filter(|t| t.writes).cloned().collect()
+    pub fn own_writes(&self, me: u64) -> Vec<Access> {
+        let accessed = self.parties.get(&me).map_or(&[][..], |p| &p.accessed);
+        accessed.iter().filter(|t| t.writes).cloned().collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::touch::touches;
+    use super::super::access::accesses as accesses_of;
     use super::*;
+    use isolde_sql::{Family, read};
 
     const OPEN: Answer =
         Answer { after: TxStatus::Open, worked: true, committed: false, ended: false };
     const COMMITTED: Answer =
         Answer { after: TxStatus::Idle, worked: true, committed: true, ended: true };
 
-    fn did(traffic: &mut Traffic, who: u64, sql: &str, answer: Answer) {
-        traffic.sent(who, &touches(sql), false);
-        traffic.answered(who, answer);
+    fn accesses(sql: &str) -> Vec<Access> {
+        accesses_of(read::statement(sql, Family::Sqlite).as_ref())
+    }
+
+    fn did(traffic: &mut Traffic, session: u64, sql: &str, answer: Answer) {
+        traffic.sent(session, &accesses(sql), false);
+        traffic.answered(session, answer);
     }
 
     #[test]
-    fn a_row_is_held_until_its_writer_ends_and_is_newer_afterwards() {
+    fn a_row_is_held_until_its_writer_ends_and_newer_afterwards() {
         let mut traffic = Traffic::default();
-        let row = touches("select v from t where id = 1");
-        let other_row = touches("select v from t where id = 2");
+        let row = accesses("select v from t where id = 1");
+        let other_row = accesses("select v from t where id = 2");
         did(&mut traffic, 1, "begin", OPEN);
         did(&mut traffic, 2, "begin", OPEN);
         assert!(!traffic.others_use(1, &row));
         did(&mut traffic, 2, "update t set v = 1 where id = 1", OPEN);
         assert!(traffic.others_hold(1, &row) && !traffic.others_hold(1, &other_row));
-        assert!(!traffic.others_hold(2, &row), "its own lock is in nobody's way");
+        assert!(!traffic.others_hold(2, &row), "its own lock does not block it");
         assert!(!traffic.changed_since_begin(1, &row));
         did(&mut traffic, 2, "commit", COMMITTED);
         assert!(!traffic.others_hold(1, &row));
@@ -192,9 +200,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rolled_back_changes_nothing_and_what_all_have_seen_is_forgotten() {
+    fn rolled_back_writes_change_nothing_and_old_commits_are_dropped() {
         let mut traffic = Traffic::default();
-        let row = touches("select v from t");
+        let row = accesses("select v from t");
         did(&mut traffic, 1, "begin", OPEN);
         let mut rolled_back = COMMITTED;
         rolled_back.committed = false;
@@ -209,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_has_waited_when_others_went_on_meanwhile() {
+    fn a_statement_was_blocked_if_others_sent_statements_meanwhile() {
         let mut traffic = Traffic::default();
-        let quick = traffic.sent(1, &touches("delete from t"), false);
+        let quick = traffic.sent(1, &accesses("delete from t"), false);
         traffic.answered(1, OPEN);
         assert!(!quick.waited());
-        let slow = traffic.sent(1, &touches("delete from t"), false);
+        let slow = traffic.sent(1, &accesses("delete from t"), false);
         assert!(traffic.others_wait(2) && !traffic.others_wait(1));
-        let other = traffic.sent(2, &touches("commit"), false);
+        let other = traffic.sent(2, &accesses("commit"), false);
         assert!(slow.waited() && !other.waited());
         assert!(traffic.sent(1, &[], true).waited(), "it was busy before");
     }

@@ -1,27 +1,27 @@
-//! What the sessions of one faulted engine share: who has a transaction open,
-//! the dice, and the connections that answer from outside.
+//! The state that the sessions of one faulty engine share: open transactions,
+//! the random decision, and additional connections.
 
-use super::moment::{Link, lock};
-use super::touch::Touch;
+use super::access::Access;
+use super::link::{Link, lock};
 use super::traffic::Traffic;
 use super::{Planted, Side, Strikes, needs};
 use crate::engine::*;
-use isolde_core::Level;
-use isolde_core::profile::{Ddl, Waiting};
-use isolde_core::sql::Family;
+use isolde_model::Level;
+use isolde_model::profile::{Ddl, Waiting};
+use isolde_sql::{Dialect, Family};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// For statements that nobody can block.
+/// Time limit for statements that no lock can block.
 const QUIET: Duration = Duration::from_secs(5);
 
 pub(super) struct Slot {
     pub link: Link,
     pub status: TxStatus,
-    /// Its connection has a statement under way.
+    /// Its connection has a statement in flight.
     pub out: bool,
-    /// The planted crash took it.
+    /// The planted crash has ended it.
     pub dead: bool,
 }
 
@@ -31,7 +31,7 @@ struct Shared {
     traffic: Traffic,
     opened: u64,
     side: Option<Link>,
-    /// There is a transaction on `side` that keeps the snapshot.
+    /// `side` has an open transaction that keeps the snapshot.
     has_snapshot: bool,
 }
 
@@ -39,14 +39,16 @@ pub(super) struct World {
     pub planted: Planted,
     pub strikes: Strikes,
     pub family: Family,
-    /// What a connection outside hears first.
+    pub dialect: Dialect,
+    /// The first statements on an additional connection.
     pub greeting: &'static [&'static str],
     pub engine: Mutex<Box<dyn Engine>>,
     /// Every statement that sets the level of a session.
     pub level_texts: Vec<(String, Level)>,
     pub default_level: Level,
     pub weakest: Option<Level>,
-    /// Where nothing ever waits, who would have had to is told by who holds.
+    /// The engine never blocks: lock waits are inferred from writers of the
+    /// same rows.
     pub never_waits: bool,
     pub ddl: Ddl,
     shared: Mutex<Shared>,
@@ -62,6 +64,7 @@ impl World {
             planted,
             strikes: Strikes::default(),
             family: engine.info().family(),
+            dialect: engine.info().dialect(),
             level_texts: levels
                 .iter()
                 .flat_map(|l| engine.level_sql(*l).into_iter().map(|sql| (sql, *l)))
@@ -106,9 +109,8 @@ impl World {
         f(&mut lock(&self.shared).traffic)
     }
 
-    /// Another session that has written such rows and not committed them, at
-    /// rest.
-    pub fn dirty_writer(&self, me: u64, rows: &[Touch]) -> Option<Link> {
+    /// Another idle session that has written such rows and not committed them.
+    pub fn dirty_writer(&self, me: u64, rows: &[Access]) -> Option<Link> {
         let shared = lock(&self.shared);
         let fits = |(id, s): &(&u64, &Slot)| {
             **id != me
@@ -120,9 +122,10 @@ impl World {
         shared.slots.iter().find(fits).map(|(_, slot)| Arc::clone(&slot.link))
     }
 
-    /// True as often as the rate says, and always the same for the same words.
+    /// True at the given rate, and always the same for the same words.
     pub fn dice(&self, words: &[&str], again: usize) -> bool {
-        // FNV-1a: the hashes of the standard library may change with it.
+        // FNV-1a: the hashes of the standard library may change between
+        // versions.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         let mut eat = |bytes: &[u8]| {
             for byte in bytes.iter().chain(&[0xff]) {
@@ -141,8 +144,8 @@ impl World {
         ((z >> 11) as f64) / ((1u64 << 53) as f64) < self.planted.rate
     }
 
-    /// What begins a transaction at the weakest level there is, and whether
-    /// the session keeps that level afterwards.
+    /// The statements that begin a transaction at the weakest level, and
+    /// whether the session keeps that level afterwards.
     pub fn begin_weaker(&self, begin: &str) -> Option<(Vec<String>, bool)> {
         let weakest = self.weakest?;
         let engine = lock(&self.engine);
@@ -151,8 +154,8 @@ impl World {
         Some((sql, kept))
     }
 
-    /// A connection that belongs to no session of the case. The one kept for
-    /// it serves unless it is in use, which its other owners tell.
+    /// A connection that belongs to no session of the case. The kept one is
+    /// reused unless it is in use, which its reference count shows.
     pub fn side(&self) -> Option<Link> {
         if let Some(side) = &lock(&self.shared).side
             && Arc::strong_count(side) == 1
@@ -169,7 +172,8 @@ impl World {
         Some(side)
     }
 
-    /// Before the first transaction of a run: what stale reads will see.
+    /// Takes the snapshot that stale reads will use, before the first
+    /// transaction of a run.
     pub fn take_snapshot(&self) {
         let wanted = self.planted.fault.side == Side::Snapshot && self.planted.rate > 0.0;
         if !wanted || self.others_open(0) || lock(&self.shared).has_snapshot {
@@ -191,8 +195,8 @@ impl World {
         shared.side.as_ref().filter(|_| shared.has_snapshot).map(Arc::clone)
     }
 
-    /// A snapshot that nobody needs any more would keep tables from being
-    /// dropped.
+    /// Ends a snapshot that is not needed any more; it would keep tables from
+    /// being dropped.
     pub fn end_snapshot_if_quiet(&self) {
         if self.others_open(0) {
             return;
@@ -208,7 +212,7 @@ impl World {
         }
     }
 
-    /// Everything that the server's end takes with it.
+    /// Discards all connections to a server that has ended.
     pub fn forget_connections(&self) {
         let mut shared = lock(&self.shared);
         shared.side = None;

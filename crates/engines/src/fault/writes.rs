@@ -1,19 +1,21 @@
-//! Faults in what a write does.
+//! Faults in the effect of a write.
 
-use super::moment::{Link, Moment, Next, answer, run};
-use super::text::{Change, Insert};
+use super::link::Link;
+use super::moment::{Moment, Next, answer, run};
+use super::rewrite::{Change, plain_insert, replace, row_count, upsert};
 use super::{condition, needs};
 use crate::engine::{Outcome, Reply, TxStatus};
-use isolde_core::Value;
-use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::sql::Family;
+use isolde_model::Value;
+use isolde_model::history::{ErrorClass, ErrorEffect};
+use isolde_sql::render::Renderer;
+use isolde_sql::{Dialect, Family, Insert};
 use std::sync::Arc;
 
 const MARK: &str = "savepoint isolde_fault_write";
 const BACK: &str = "rollback to savepoint isolde_fault_write";
 
-/// Marks the place before the client's statement, then goes on. Without the
-/// mark the statement runs as it is.
+/// Sets a savepoint before the client's statement, then continues. If that
+/// fails, the statement runs unchanged.
 fn marked(own: &Link, then: impl FnOnce() -> Next + Send + 'static) -> Next {
     run(own, MARK, move |reply| match reply.error() {
         Some(_) => Next::Plain,
@@ -47,8 +49,8 @@ pub(super) fn update_twice(m: &Moment<'_>) -> Option<Next> {
             return Next::Innocent(first);
         }
         let again = second_time(&own, sql, first.clone());
-        // Where an error costs more than its statement, the second time must
-        // be undone alone.
+        // Where an error aborts the transaction, the second execution needs a
+        // savepoint of its own.
         match poisons {
             true => run(&own, MARK, move |marked| match marked.error() {
                 Some(_) => answer(first, marked),
@@ -72,27 +74,22 @@ pub(super) fn row_skipped(m: &Moment<'_>) -> Option<Next> {
     if !m.strikes_write() {
         return None;
     }
-    let change = Change::parse(m.sql, family == Family::Mysql)?;
-    let by_place = |place: &str| {
-        let first = change.select(place, &format!(" order by {place} limit 1"));
-        change.and(&format!("{place} <> ({first})"))
-    };
+    let change = Change::of(m.statement?)?;
+    let dialect = m.world.dialect;
     match family {
-        Family::Sqlite | Family::Duckdb => Some(skipping(m.own, by_place("rowid"))),
+        Family::Sqlite | Family::Duckdb => {
+            Some(skipping(m.own, change.without_first("rowid").render(&dialect)))
+        }
         Family::Postgres => {
-            let (own, sql) = (Arc::clone(m.own), by_place("ctid"));
+            let (own, sql) = (Arc::clone(m.own), change.without_first("ctid").render(&dialect));
             Some(marked(m.own, move || skipping(&own, sql)))
         }
         Family::Mysql => {
-            // The count has to see what the change will see, not a snapshot.
-            let count = change.select("count(*)", " for update");
-            let (own, sql) = (Arc::clone(m.own), m.sql.to_string());
-            let limited = move |rows| Change::parse(&sql, true).map(|change| change.limited(rows));
+            // The count must see the rows that the change will see, not a snapshot.
+            let count = change.locked_count().render(&dialect);
+            let own = Arc::clone(m.own);
             Some(run(m.own, count, move |counted| match counted_rows(&counted) {
-                Some(n) if n > 0 => match limited(n - 1) {
-                    Some(fewer) => run(&own, fewer, or_plain),
-                    None => Next::Plain,
-                },
+                Some(n) if n > 0 => run(&own, change.limited(n - 1).render(&dialect), or_plain),
                 Some(_) => Next::Plain,
                 None => or_plain(counted),
             }))
@@ -104,7 +101,7 @@ pub(super) fn row_skipped(m: &Moment<'_>) -> Option<Next> {
 fn skipping(own: &Link, sql: String) -> Next {
     let link = Arc::clone(own);
     run(own, sql, move |reply| match (reply.error().map(|e| e.class), reply.tx) {
-        // A view, say, or a table without row ids.
+        // For example a view, or a table without row ids.
         (Some(ErrorClass::Rejected), Some(TxStatus::Failed)) => run(&link, BACK, |_| Next::Plain),
         _ => or_plain(reply),
     })
@@ -132,7 +129,7 @@ pub(super) fn error_swallowed(m: &Moment<'_>) -> Option<Next> {
     if !m.strikes_write() {
         return None;
     }
-    let rows = Insert::parse(m.sql, m.world.family == Family::Mysql).map_or(1, |i| i.rows);
+    let rows = m.statement.and_then(plain_insert).map_or(1, row_count);
     let (own, sql) = (Arc::clone(m.own), m.sql.to_string());
     let swallow = move || {
         let link = Arc::clone(&own);
@@ -150,7 +147,7 @@ pub(super) fn error_swallowed(m: &Moment<'_>) -> Option<Next> {
     Some(if needs::poisons(m.world.family) { marked(m.own, swallow) } else { swallow() })
 }
 
-/// What a violated constraint did to the transaction.
+/// The effect of a violated constraint on the transaction.
 fn constraint(reply: &Reply) -> Option<ErrorEffect> {
     reply.error().filter(|e| e.class == ErrorClass::Constraint).map(|e| e.effect)
 }
@@ -160,14 +157,14 @@ pub(super) fn duplicate_key_accepted(m: &Moment<'_>) -> Option<Next> {
     if !m.first_word_is("insert") || !m.strikes_write() {
         return None;
     }
-    let insert = Insert::parse(m.sql, family == Family::Mysql)?;
-    let done = Outcome::Affected(insert.rows);
+    let insert = plain_insert(m.statement?)?;
+    let done = Outcome::Affected(row_count(insert));
     let own = Arc::clone(m.own);
     let replace = match family {
-        Family::Sqlite => format!("insert or replace into {} {}", insert.rest, insert.returning),
-        Family::Mysql => format!("replace into {} {}", insert.rest, insert.returning),
+        Family::Sqlite | Family::Mysql => replace(insert, &m.world.dialect),
         Family::Postgres => {
-            let (sql, upsert) = (m.sql.to_string(), Upsert::of(&insert));
+            let sql = m.sql.to_string();
+            let upsert = Upsert { insert: insert.clone(), dialect: m.world.dialect };
             return Some(marked(m.own, move || {
                 let link = Arc::clone(&own);
                 run(&own, sql, move |first| match is_duplicate(&first) {
@@ -187,48 +184,36 @@ pub(super) fn duplicate_key_accepted(m: &Moment<'_>) -> Option<Next> {
 fn is_duplicate(reply: &Reply) -> bool {
     const CODES: [&str; 4] =
         ["23505", "1062", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY"];
-    let told = |m: &str| m.contains("UNIQUE constraint failed");
-    reply.error().is_some_and(|e| CODES.contains(&e.code.as_str()) || told(&e.message))
+    let unique = |m: &str| m.contains("UNIQUE constraint failed");
+    reply.error().is_some_and(|e| CODES.contains(&e.code.as_str()) || unique(&e.message))
 }
 
 fn accepted(first: Reply, second: Reply, done: Outcome) -> Next {
     match second.error() {
         Some(_) => answer(first, second),
-        // What RETURNING gives is an answer already.
+        // The rows of RETURNING are the answer already.
         None if matches!(second.outcome, Outcome::Rows { .. }) => Next::Answer(second),
         None => Next::Answer(Reply { outcome: done, ..second }),
     }
 }
 
-/// PostgreSQL has no REPLACE: every column is set to what was refused.
+/// PostgreSQL has no REPLACE: every column is set to the rejected value.
 struct Upsert {
-    table: String,
-    columns: Option<Vec<String>>,
-    rest: String,
-    returning: String,
+    insert: Insert,
+    dialect: Dialect,
 }
 
 impl Upsert {
-    fn of(insert: &Insert<'_>) -> Upsert {
-        let texts = |names: &Vec<&str>| names.iter().map(|n| n.to_string()).collect();
-        Upsert {
-            table: insert.table.into(),
-            columns: insert.columns.as_ref().map(texts),
-            rest: insert.rest.into(),
-            returning: insert.returning.into(),
-        }
-    }
-
-    fn run(mut self, own: &Link, first: Reply, done: Outcome) -> Next {
+    fn run(self, own: &Link, first: Reply, done: Outcome) -> Next {
         let Some(constraint) = named_constraint(&first) else { return Next::Plain };
-        if let Some(columns) = self.columns.take() {
-            let sql = self.sql(&constraint, &columns);
+        if !self.insert.columns.is_empty() {
+            let sql = upsert(&self.insert, &constraint, &self.insert.columns, &self.dialect);
             return run(own, sql, move |second| accepted(first, second, done));
         }
+        let table = Renderer::new(&self.dialect).name(&self.insert.table).replace('\'', "''");
         let names = format!(
-            "select quote_ident(attname)::text from pg_attribute where attrelid = '{}'::regclass \
-             and attnum > 0 and not attisdropped and attgenerated = '' order by attnum",
-            self.table.replace('\'', "''")
+            "select attname::text from pg_attribute where attrelid = '{table}'::regclass \
+             and attnum > 0 and not attisdropped and attgenerated = '' order by attnum"
         );
         let link = Arc::clone(own);
         run(own, names, move |found| {
@@ -238,19 +223,9 @@ impl Upsert {
                 _ => None,
             };
             let columns: Vec<String> = rows.iter().filter_map(text).collect();
-            let sql = self.sql(&constraint, &columns);
+            let sql = upsert(&self.insert, &constraint, &columns, &self.dialect);
             run(&link, sql, move |second| accepted(first, second, done))
         })
-    }
-
-    fn sql(&self, constraint: &str, columns: &[String]) -> String {
-        let set: Vec<String> = columns.iter().map(|c| format!("{c} = excluded.{c}")).collect();
-        format!(
-            "insert into {} on conflict on constraint {constraint} do update set {} {}",
-            self.rest,
-            set.join(", "),
-            self.returning
-        )
     }
 }
 

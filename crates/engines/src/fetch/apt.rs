@@ -1,7 +1,7 @@
 //! A private apt: its own sources, lists and downloads, inside the cache.
 //!
-//! Where packages come from is taken from the machine's own Debian entries;
-//! only the suite is replaced. So mirrors, proxies and keys are the machine's.
+//! The package sources are the machine's own Debian entries with only the suite
+//! replaced. So mirrors, proxies and keys are the machine's.
 
 use super::client::{self, Reporter};
 use super::install::Cache;
@@ -21,7 +21,7 @@ pub struct Apt {
 
 impl Apt {
     /// The private root of a suite, with fresh package lists. Without a suite:
-    /// the machine's own.
+    /// that of the machine.
     pub fn open(
         cache: &Cache,
         suite: Option<&str>,
@@ -82,7 +82,7 @@ impl Apt {
         fs::write(self.root.join("isolde.list"), entries).map_err(io)
     }
 
-    /// apt with everything that it would write or remember in our root.
+    /// apt, configured to write only below the private root.
     fn command(&self, program: &str) -> Command {
         let at = |name: &str| self.root.join(name).display().to_string();
         let mut command = Command::new(program);
@@ -94,7 +94,7 @@ impl Apt {
             format!("Dir::Cache={}", at("")),
             "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false".to_string(),
             "Acquire::Languages=none".to_string(),
-            // Root's apt drops to a user who may not write here.
+            // Root's apt switches to a user that may not write here.
             "APT::Sandbox::User=root".to_string(),
         ] {
             command.arg("-o").arg(option);
@@ -116,7 +116,7 @@ impl Apt {
         Ok(candidate.filter(|version| *version != "(none)").map(String::from))
     }
 
-    /// The libraries that programs of these packages load, and theirs in turn.
+    /// The libraries that programs of these packages load, recursively.
     pub fn libraries_of(
         &self,
         packages: &[String],
@@ -199,7 +199,7 @@ fn from_deb822(text: &str, own: &str, suite: &str) -> String {
         if !has("Types", "deb") || !has("Suites", own) || has("Enabled", "no") {
             continue;
         }
-        // A key that is written out in full does not fit on one line.
+        // A key that is included in full does not fit on one line.
         let key = field("Signed-By").filter(|key| key.starts_with('/'));
         let options = key.map(|key| format!("[signed-by={key}] ")).unwrap_or_default();
         for uri in field("URIs").unwrap_or_default().split_whitespace() {

@@ -1,5 +1,5 @@
-//! Unpacking what the clients bring: zip files (which is what jars and some
-//! distributions are) with the zip crate, tar files through the machine's tar.
+//! Unpacks what the clients download: zip files (which jars and some
+//! distributions are) with the zip crate, tar files with the machine's tar.
 //! Neither may write outside of its folder.
 
 use super::FetchError;
@@ -13,8 +13,8 @@ use std::time::Instant;
 use zip::ZipArchive;
 use zip::read::ZipFile;
 
-/// Unpacks the entries whose name `keep` accepts, and answers how many. The
-/// zip crate compares every file's CRC.
+/// Unpacks the entries whose name `keep` accepts, and returns their number. The
+/// zip crate verifies every file's CRC.
 pub fn unzip(
     report: &mut Reporter,
     zip: &Path,
@@ -24,7 +24,7 @@ pub fn unzip(
     let broken = |reason: String| FetchError::Unpack { archive: zip.to_path_buf(), reason };
     let file = File::open(zip).map_err(|error| FetchError::io(zip, error))?;
     let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|e| broken(e.to_string()))?;
-    let (mut count, mut written, mut told) = (0, 0, Instant::now());
+    let (mut count, mut written, mut last_report) = (0, 0, Instant::now());
     for index in 0..archive.len() {
         let mut entry = archive.by_index(index).map_err(|e| broken(e.to_string()))?;
         let name = entry.name().map_err(|e| broken(e.to_string()))?.into_owned();
@@ -34,8 +34,8 @@ pub fn unzip(
         extract(&mut entry, &name, into).map_err(|e| broken(format!("{name}: {e}")))?;
         count += 1;
         written += entry.size();
-        if told.elapsed() >= client::TICK {
-            told = Instant::now();
+        if last_report.elapsed() >= client::TICK {
+            last_report = Instant::now();
             report.say(format!("unpacking: {count} files, {}", client::human(written)));
         }
     }
@@ -56,7 +56,7 @@ fn extract<R: Read>(entry: &mut ZipFile<'_, R>, name: &str, into: &Path) -> io::
         check_aim(folder, &aim)?;
         return symlink(aim, target);
     }
-    // New: what is there already may be a link to somewhere else.
+    // A new file: an existing one may be a link to another place.
     let mut out = OpenOptions::new().write(true).create_new(true).open(&target)?;
     io::copy(entry, &mut out)?;
     if entry.unix_mode().is_some_and(|mode| mode & 0o111 != 0) {
@@ -74,8 +74,8 @@ fn safe_path(name: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Makes the folders of a path one by one. None of them may be a link that the
-/// archive has put there: what lies behind it could be anywhere.
+/// Creates the folders of a path one by one. None of them may be a link from
+/// the archive, which could lead anywhere.
 fn create_folders(into: &Path, path: &Path) -> io::Result<()> {
     fs::create_dir_all(into)?;
     let mut folder = into.to_path_buf();
@@ -90,7 +90,7 @@ fn create_folders(into: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A link may point to what lies in the archive and to nothing else.
+/// A link may point only to files of the archive.
 fn check_aim(folder: &Path, aim: &str) -> io::Result<()> {
     let mut depth = folder.components().filter(|c| matches!(c, Component::Normal(_))).count();
     for part in Path::new(aim).components() {
@@ -108,7 +108,8 @@ fn invalid(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
-/// Unpacks .tgz, .tar.gz, .txz: tar finds out which. `strip` leading folders go.
+/// Unpacks .tgz, .tar.gz, .txz: tar detects the format. Removes `strip` leading
+/// folders.
 pub fn untar(
     report: &mut Reporter,
     archive: &Path,
@@ -128,8 +129,8 @@ pub fn untar(
     })
 }
 
-/// Servers run as another user when Isolde is root: everyone may read, and
-/// what was executable for someone is so for all.
+/// Makes files readable for all, and executable files executable for all:
+/// servers run as another user when Isolde is root.
 pub fn make_readable(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, fs::Permissions::from_mode(0o755))?;
     for entry in fs::read_dir(dir)? {

@@ -1,18 +1,19 @@
-//! Running a package client, with signs of life while it works.
+//! Runs a package client, reporting progress while it works.
 
 use super::FetchError;
+pub use super::install::on_path;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often a long step says that it is still going.
+/// How often a long step reports progress.
 pub const TICK: Duration = Duration::from_secs(3);
 /// How much of a client's output an error repeats.
 const TAIL_LINES: usize = 12;
 
-/// What a fetch needs throughout: whom to tell, and which folder grows.
+/// Receives the progress of a fetch.
 pub struct Reporter<'a> {
     pub progress: &'a mut dyn FnMut(&str),
 }
@@ -23,26 +24,12 @@ impl Reporter<'_> {
     }
 }
 
-/// The client's path, or an error that says how to get it.
+/// The client's path, or an error with instructions to install it.
 pub fn require(client: &str) -> Result<PathBuf, FetchError> {
     on_path(client).ok_or_else(|| FetchError::MissingClient {
         client: client.to_string(),
         fix: how_to_install(client).to_string(),
     })
-}
-
-/// A program on PATH. Absolute paths are taken as they are.
-pub fn on_path(program: &str) -> Option<PathBuf> {
-    if program.contains('/') {
-        return executable(Path::new(program)).then(|| PathBuf::from(program));
-    }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| executable(file))
-}
-
-fn executable(file: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 fn how_to_install(client: &str) -> &'static str {
@@ -60,9 +47,8 @@ fn how_to_install(client: &str) -> &'static str {
     }
 }
 
-/// Runs `command` to its end and returns what it wrote to stdout. `label`
-/// stands before the lines that say that it still runs; `grows` is the folder
-/// whose size shows how far it has come.
+/// Runs `command` to its end and returns its stdout. `label` precedes the
+/// progress lines; `grows` is the folder whose size is reported as progress.
 pub fn run(
     report: &mut Reporter,
     label: &str,
@@ -108,7 +94,7 @@ pub fn run(
     Err(FetchError::ClientFailed { command: shown, tail: tail(&format!("{out}\n{err}")) })
 }
 
-/// Output is read on a thread of its own: a client with a full pipe stops.
+/// Reads output on a separate thread: a client with a full pipe would block.
 fn drain(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -125,7 +111,7 @@ fn show(command: &Command) -> String {
     words.join(" ")
 }
 
-/// A word for a shell, whatever is in it.
+/// Quotes any word for a shell.
 pub fn shell_quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
@@ -136,8 +122,8 @@ pub fn tail(output: &str) -> String {
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
-/// Bytes below a folder. A client may rename and delete while this looks, so
-/// what has gone counts as nothing.
+/// The number of bytes below a folder. A client may rename and delete files
+/// meanwhile, so missing ones count as zero.
 pub fn size_of(dir: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
     entries

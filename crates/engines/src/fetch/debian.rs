@@ -3,28 +3,30 @@
 //! The machine's package state is never touched: apt works in a private root
 //! inside the cache, whose sources are the machine's own Debian entries with
 //! the suite replaced (see [`super::apt`]), and packages are unpacked with
-//! dpkg-deb, not installed. A server of a newer Debian wants a newer C
-//! library than the machine has, so its libraries come along and it runs
-//! through its own dynamic loader. apt verifies signatures and hashes.
+//! dpkg-deb, not installed. A server of a newer Debian needs a newer C library
+//! than the machine has, so its libraries are fetched too and it runs through
+//! its own dynamic loader. apt verifies signatures and hashes.
 
+use super::FetchError;
 use super::apt::Apt;
 use super::client::{self, Reporter};
 use super::install::Cache;
-use super::{FetchError, Job, Layout, Offer};
+use super::job::{Job, Layout, Offer};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 pub struct Package {
     pub suite: &'static str,
-    /// The package that has the server; its version is the server's.
+    /// The package that contains the server; its version is the server's.
     pub server_package: &'static str,
     /// Other packages with programs or files that are needed.
     pub more: &'static [&'static str],
     pub server: &'static str,
     pub init: Option<&'static str>,
     /// Programs that the init script starts by itself and that therefore become
-    /// small scripts around the loader. Without them the loader is the launcher.
+    /// small scripts around the loader. Without them the loader is the
+    /// launcher.
     pub wrapped: &'static [&'static str],
 }
 
@@ -114,7 +116,7 @@ fn upstream(version: &str) -> &str {
     &version[..end]
 }
 
-/// The loader, relative to the root. Debian has moved it over the years.
+/// The loader's path relative to the root, which has changed over the years.
 fn find_loader(root: &Path) -> Option<PathBuf> {
     let triplet = format!("{}-linux-gnu", std::env::consts::ARCH);
     let folders = [
@@ -136,7 +138,7 @@ fn find_loader(root: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Puts a script in the program's place that starts it through its loader.
+/// Replaces the program by a script that starts it through its loader.
 fn wrap(stage: &Path, program: &str, home: &Path, launcher: &[String]) -> std::io::Result<()> {
     let place = stage.join(program);
     if !place.is_file() {

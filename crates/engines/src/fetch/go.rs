@@ -1,12 +1,13 @@
-//! Servers that are built from Go modules. The go command compares every
-//! module with go.sum and the checksum database.
+//! Servers that are built from Go modules. The go command verifies every module
+//! with go.sum and the checksum database.
 //!
-//! `go install module@version` would not do: TiDB keeps its parser in a module
-//! of its own that its go.mod replaces by a folder. So the sources are copied
-//! out of the module cache and built there.
+//! `go install module@version` does not work: TiDB has its parser in a separate
+//! module that its go.mod replaces by a folder. So the sources are copied out
+//! of the module cache and built there.
 
+use super::FetchError;
 use super::client;
-use super::{FetchError, Job, Layout, Offer};
+use super::job::{Job, Layout, Offer};
 use serde::Deserialize;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,13 +16,13 @@ use std::process::Command;
 
 pub struct Module {
     pub path: &'static str,
-    /// The version that people ask for, and the module's: only exact
+    /// The version that users request, and the module's: only exact
     /// pseudo-versions resolve.
     pub version: &'static str,
     pub token: &'static str,
     /// Further modules to copy into folders of the first.
     pub parts: &'static [Part],
-    /// The folder of the program, and what it is called.
+    /// The folder of the program, and its name.
     pub package: &'static str,
     pub program: &'static str,
     pub build_flags: &'static [&'static str],
@@ -45,8 +46,9 @@ pub const TIDB_8_5: Module = Module {
     }],
     package: "./cmd/tidb-server",
     program: "tidb-server",
-    // The sources say v8.4.0-this-is-a-placeholder. This name is ours, not a release's:
-    // the line, then the date and the commit that were built.
+    // The sources say v8.4.0-this-is-a-placeholder. This name is Isolde's, not
+    // a release's: the release line, then the date and the commit that were
+    // built.
     build_flags: &[
         "-ldflags=-X github.com/pingcap/tidb/pkg/parser/mysql.TiDBReleaseVersion=v8.5.0-20251126-e4e814fdc0af",
     ],
@@ -64,7 +66,8 @@ pub const TIDB_6_6: Module = Module {
     }],
     package: "./tidb-server",
     program: "tidb-server",
-    // A dependency of that time reaches into the runtime, which newer linkers refuse.
+    // An old dependency accesses internals of the runtime, which newer linkers
+    // refuse.
     build_flags: &[
         "-ldflags=-checklinkname=0 -X github.com/pingcap/tidb/parser/mysql.TiDBReleaseVersion=v6.6.0-20230103-3ccff46aa3bc",
     ],
@@ -78,7 +81,7 @@ pub const DOLT: Module = Module {
     parts: &[],
     package: "./cmd/dolt",
     program: "dolt",
-    // The regular expressions of ICU would want its headers.
+    // The regular expressions of ICU would need its headers.
     build_flags: &["-tags=gms_pure_go"],
     version_args: &["version"],
 };
@@ -103,7 +106,7 @@ impl Module {
         command.arg("build").args(self.build_flags).arg("-o").arg(bin.join(self.program));
         command.arg(self.package);
         let label = format!("go: building {}", self.program);
-        // What grows meanwhile is Go's own cache, which is no measure.
+        // Only Go's own cache grows meanwhile, which is no measure of progress.
         client::run(job.report, &label, &mut command, None)?;
         fs::remove_dir_all(&source).map_err(io)?;
         let program = Path::new("bin").join(self.program);
@@ -117,7 +120,7 @@ impl Module {
 
 fn go(folder: &Path) -> Result<Command, FetchError> {
     let mut command = Command::new(client::require("go")?);
-    // A workspace file somewhere above would change what is built.
+    // A workspace file in a parent folder would change the build.
     command.current_dir(folder).env("GOWORK", "off");
     Ok(command)
 }
@@ -141,7 +144,7 @@ fn download(path: &str, token: &str, job: &mut Job) -> Result<PathBuf, FetchErro
     Ok(answer.dir)
 }
 
-/// The module cache is read-only, and so would a plain copy be.
+/// Copies writable: the module cache is read-only.
 fn copy_writable(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

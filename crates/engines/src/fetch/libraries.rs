@@ -1,17 +1,18 @@
-//! Libraries that an unpacked server wants and the machine does not have,
-//! unpacked beside it: nothing has to be installed system-wide.
+//! Libraries that an unpacked server needs and the machine does not have,
+//! unpacked next to it: nothing is installed system-wide.
 
+use super::FetchError;
 use super::apt::Apt;
 use super::client::Reporter;
-use super::{FetchError, Job};
+use super::job::Job;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A library by the name that programs ask for, and where it may come from:
-/// a package and the file in it that serves. The names differ between
-/// releases, so the first package that exists is taken.
+/// A library by the name that programs load, and its sources: a package and the
+/// file in it. The names differ between releases, so the first package that
+/// exists is used.
 const KNOWN: &[(&str, &[(&str, &str)])] = &[
     ("libaio.so.1", &[("libaio1", "libaio.so.1"), ("libaio1t64", "libaio.so.1t64")]),
     ("libnuma.so.1", &[("libnuma1", "libnuma.so.1")]),
@@ -22,18 +23,18 @@ const KNOWN: &[(&str, &[(&str, &str)])] = &[
     ("libjemalloc.so.1", &[("libjemalloc2", "libjemalloc.so.2")]),
 ];
 
-/// The folder of the install that the extra libraries go to.
+/// The folder of the install for the extra libraries.
 const FOLDER: &str = "isolde-libs";
 
-/// Finds out what the server lacks, brings it, and returns the environment
-/// that makes the server find it.
+/// Determines the missing libraries, fetches them, and returns the environment
+/// in which the server finds them.
 pub fn complete(server: &Path, job: &mut Job) -> Result<Vec<(String, String)>, FetchError> {
     let program = job.stage.join(server);
     if missing(&program, &[]).is_empty() {
         return Ok(Vec::new());
     }
-    // Some archives bring libraries along in a folder that the loader does not
-    // look into.
+    // Some archives contain libraries in a folder that the loader does not
+    // search.
     let brought = job.stage.join("libs");
     let mut folders: Vec<PathBuf> = brought.is_dir().then_some(brought).into_iter().collect();
     let lacking = missing(&program, &folders);
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_loader_does_not_find_is_read_from_ldd() {
+    fn missing_libraries_are_read_from_ldd() {
         let ldd = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibjemalloc.so.1 => not found\n\
                    \tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x00007f)\n\tlibaio.so.1 => not found\n";
         assert_eq!(not_found(ldd), ["libjemalloc.so.1", "libaio.so.1"]);

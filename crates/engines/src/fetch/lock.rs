@@ -1,5 +1,5 @@
-//! One process at a time: a lock file that the kernel frees when its holder
-//! ends, however it ends.
+//! A lock between processes: a lock file that the kernel releases when its
+//! holder ends, however it ends.
 
 use super::FetchError;
 use super::client::Reporter;
@@ -13,7 +13,7 @@ pub struct Lock {
     _file: File,
 }
 
-/// Waits until nobody else holds the lock. The file stays behind: deleting it
+/// Waits until no other process holds the lock. The file stays: deleting it
 /// would let two processes lock two different files of the same name.
 pub fn take(path: &Path, what: &str, report: &mut Reporter) -> Result<Lock, FetchError> {
     let file = OpenOptions::new()
@@ -23,14 +23,14 @@ pub fn take(path: &Path, what: &str, report: &mut Reporter) -> Result<Lock, Fetc
         .open(path)
         .map_err(|error| FetchError::io(path, error))?;
     let begun = Instant::now();
-    let mut told = 0;
+    let mut next_report = 0;
     while file.try_lock().is_err() {
-        if begun.elapsed().as_secs() >= told {
+        if begun.elapsed().as_secs() >= next_report {
             report.say(format!(
                 "{what}: another isolde is at it; waiting ({} s)",
                 begun.elapsed().as_secs()
             ));
-            told += 5;
+            next_report += 5;
         }
         thread::sleep(Duration::from_millis(100));
     }

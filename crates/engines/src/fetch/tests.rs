@@ -37,7 +37,7 @@ fn an_exact_version_in_the_cache_needs_no_client() {
 }
 
 #[test]
-fn an_unknown_engine_is_told_what_there_is() {
+fn an_unknown_engine_lists_the_known_ones() {
     let cache = Cache::at("/nowhere");
     let error = fetch("oracle", None, &cache, &mut |_| {}).unwrap_err();
     assert_eq!(
@@ -56,7 +56,7 @@ fn the_latest_packaging_of_the_highest_version_is_taken() {
 }
 
 #[test]
-fn what_is_here_will_do_when_the_registry_cannot_be_asked() {
+fn a_cached_version_is_used_without_network() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::at(dir.path());
     let here = install(&cache, "postgres", "18.4");
@@ -71,7 +71,7 @@ fn what_is_here_will_do_when_the_registry_cannot_be_asked() {
 }
 
 #[test]
-fn what_an_interrupted_fetch_left_is_replaced() {
+fn an_interrupted_fetch_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
     let cache = Cache::at(dir.path());
     let home = cache.home("postgres", "18.4");

@@ -1,7 +1,7 @@
 //! Comparing and matching version numbers, by their leading dotted parts.
 //!
-//! `18` asks for any 18, `8.0` for any 8.0: the parts that were asked for must
-//! be equal, as numbers, and the highest version that has them wins.
+//! `18` matches any 18, `8.0` any 8.0: the given parts must be equal, as
+//! numbers, and the highest version that has them wins.
 
 use std::cmp::Ordering;
 
@@ -12,10 +12,11 @@ pub fn parts(version: &str) -> Vec<u64> {
     number[..end].split('.').map_while(|part| part.parse().ok()).collect()
 }
 
-/// Does `version` begin with the parts of `wanted`? `8.0` does not match `8.01`.
+/// Whether `version` begins with the parts of `wanted`; `8.0` does not match
+/// `8.01`.
 ///
-/// What follows the numbers (`8.0.33-debug`) must be equal to the letter where
-/// it is asked for, so that a suffix never silently means another build.
+/// A suffix after the numbers (`8.0.33-debug`) must be equal where it is given,
+/// so that it never silently means another build.
 pub fn matches(wanted: &str, version: &str) -> bool {
     if wanted == version {
         return true;
@@ -35,7 +36,7 @@ pub fn compare(a: &str, b: &str) -> Ordering {
     parts(a).cmp(&parts(b)).then_with(|| a.cmp(b))
 }
 
-/// The first thing in a program's `--version` output that looks like a version:
+/// The first text in a program's `--version` output that looks like a version:
 /// digits with at least one dot.
 pub fn in_output(output: &str) -> Option<String> {
     output
@@ -52,7 +53,7 @@ pub fn in_output(output: &str) -> Option<String> {
         })
 }
 
-/// The versions nearest to what was asked for, for an error message.
+/// The versions nearest to the requested one, for an error message.
 pub fn closest(wanted: &str, known: &[String], count: usize) -> Vec<String> {
     let want = parts(wanted);
     let mut ranked: Vec<&String> = known.iter().collect();

@@ -1,53 +1,54 @@
-//! Sessions at full speed: no schedule, one thread that polls them all, and a
-//! trace of what they did.
+//! Runs sessions at full speed: without a schedule, one thread polls all
+//! sessions and records a trace.
 //!
 //! ```text
-//!   each idle session sends what comes next ──► whoever has an answer is
-//!    ▲                                          written down and goes on
-//!    └──────────────────────────────────────────┘
+//!   each idle session sends its next statement ──► each answer is recorded,
+//!    ▲                                             its session is idle again
+//!    └─────────────────────────────────────────────┘
 //! ```
 //!
-//! The runner decides who is next and waits until everybody has settled. Here
-//! nobody waits for anybody but the database's own locks; the order is told
-//! afterwards, by the times. A transaction that the engine aborts is given up
-//! or repeated. Limits and deaths are the runner's: no statement is without
-//! end, and a server that falls is in the trace.
+//! In a normal run the runner decides the order of statements and waits until
+//! all sessions have settled. Here only the database's locks delay a session,
+//! and the order is reconstructed afterwards from the times. A transaction that
+//! the engine aborts is given up or repeated. Time limits and server failures
+//! are handled as in the runner: every statement ends, and a failure is
+//! recorded in the trace.
 
 mod overdue;
 mod worker;
 
 use crate::connect::poll::which_readable;
 use crate::engine::{ANSWER_LIMIT, Outcome, Reply};
-use crate::runner::{LAST_WORDS, RunError, Runner, set_level};
-use isolde_core::history::{Death, ErrorClass, ErrorEffect, Fall};
-use isolde_core::profile::Waiting;
-use isolde_core::trace::{Operation, OperationResult, Recorder, Trace};
-use isolde_core::{Level, Profile};
+use crate::runner::{FINAL_REPLY_LIMIT, RunError, Runner, set_level};
+use isolde_model::history::{ErrorClass, ErrorEffect, FailureKind, ServerFailure};
+use isolde_model::profile::Waiting;
+use isolde_model::trace::{Operation, OperationResult, Recorder, Trace};
+use isolde_model::{Level, Profile};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use worker::Worker;
 
-/// How long nothing may happen before limits are looked at.
+/// How long nothing may happen before limits are checked.
 const TICK: Duration = Duration::from_millis(20);
-/// The pause between two looks where no socket tells of an answer.
+/// The pause between two polls where no socket reports an answer.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// The statements of a transaction, with what begins and ends it. One that has
-/// neither commits each statement by itself.
+/// The statements of a transaction, including BEGIN and COMMIT. Without them
+/// each statement commits by itself.
 pub type Statements = Arc<[String]>;
 
-/// What an aborted transaction is worth.
+/// What to do with an aborted transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnAbort {
     GiveUp,
-    /// The same statements again, at most so often, where a conflict with
-    /// others ended it: whatever else did would do so again.
+    /// Run the same statements again, at most so often, if a conflict with
+    /// other transactions aborted it: any other error would recur.
     Repeat {
         at_most: u32,
     },
 }
 
-/// When no more transactions begin. Those under way come to their end.
+/// When no more transactions begin. Running ones are completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stop {
     /// After so many, repetitions not counted.
@@ -64,8 +65,8 @@ pub struct FreeRun {
 }
 
 impl FreeRun {
-    /// Runs on the database as it stands. `next` is asked for a session's next
-    /// transaction until it has none.
+    /// Runs on the database as it is. `next` returns a session's next
+    /// transaction, or none at the end.
     pub fn run(
         &self,
         runner: &mut Runner,
@@ -74,15 +75,15 @@ impl FreeRun {
         self.run_watched(runner, next, &mut |_| {})
     }
 
-    /// The same, and `watch` sees every answer with its rows, which the trace only
-    /// counts.
+    /// The same; `watch` also sees every answer with its rows, which the trace
+    /// only counts.
     pub fn run_watched(
         &self,
         runner: &mut Runner,
         next: &mut dyn FnMut(usize) -> Option<Statements>,
         watch: &mut dyn FnMut(&Answer<'_>),
     ) -> Result<Trace, RunError> {
-        runner.bring_back()?;
+        runner.restore_server()?;
         let names = (1..=self.sessions).map(|n| format!("s{n}")).collect();
         let mut recorder = Recorder::new(runner.engine.info().clone(), self.level, names);
         let profile = runner.engine.profile();
@@ -90,13 +91,13 @@ impl FreeRun {
         let workers = match self.open_sessions(runner) {
             Ok(workers) => workers,
             Err(error) => {
-                let death = runner.death_by(error)?;
+                let death = runner.server_failure(error)?;
                 return Ok(recorder.finish(Some(death)));
             }
         };
         let profile = runner.engine.profile().clone();
         let now = Instant::now();
-        let mut free = Free {
+        let mut free = FreeRunState {
             watch,
             plan: *self,
             runner,
@@ -105,14 +106,14 @@ impl FreeRun {
             workers,
             began: now,
             last_answer: now,
-            last_look: now,
+            last_limit_check: now,
             transactions: 0,
             waits: 0,
             death: None,
         };
         free.run(next)?;
-        let Free { runner, recorder, death, .. } = free;
-        let death = death.or_else(|| runner.look_for_death(false));
+        let FreeRunState { runner, recorder, death, .. } = free;
+        let death = death.or_else(|| runner.check_server(false));
         Ok(recorder.finish(death))
     }
 
@@ -129,18 +130,18 @@ impl FreeRun {
     }
 }
 
-/// What a statement of a free run was answered.
+/// The answer to one statement of a free run.
 #[derive(Debug)]
 pub struct Answer<'r> {
-    /// The place of its transaction in the trace.
+    /// The index of its transaction in the trace.
     pub transaction: u32,
-    /// Its place among the statements of the transaction; none for the rollback that
-    /// ends one which cannot go on.
+    /// The index of the statement in its transaction; none for the rollback
+    /// that ends an aborted one.
     pub statement: Option<usize>,
     pub reply: &'r Reply,
 }
 
-struct Free<'r> {
+struct FreeRunState<'r> {
     watch: &'r mut dyn FnMut(&Answer<'_>),
     plan: FreeRun,
     runner: &'r mut Runner,
@@ -149,35 +150,35 @@ struct Free<'r> {
     workers: Vec<Worker>,
     began: Instant,
     last_answer: Instant,
-    /// When limits were looked at.
-    last_look: Instant,
+    /// When limits were last checked.
+    last_limit_check: Instant,
     /// Transactions begun, without repetitions.
     transactions: u64,
-    /// Counts those that a busy engine made wait.
+    /// Numbers the statements that a busy engine refused.
     waits: u64,
-    death: Option<Death>,
+    death: Option<ServerFailure>,
 }
 
-impl Free<'_> {
+impl FreeRunState<'_> {
     fn run(&mut self, next: &mut dyn FnMut(usize) -> Option<Statements>) -> Result<(), RunError> {
         loop {
             if (self.runner.interrupted)() {
                 return Err(RunError::Interrupted);
             }
-            for who in 0..self.workers.len() {
-                self.send_next(who, next);
+            for index in 0..self.workers.len() {
+                self.send_next(index, next);
             }
-            if self.workers.iter().all(|w| w.out.is_none()) {
+            if self.workers.iter().all(|w| w.in_flight.is_none()) {
                 return Ok(());
             }
             let answered = self.collect();
-            self.try_busy_again(answered);
-            if self.last_look.elapsed() >= TICK {
-                self.look_at_limits()?;
-                self.last_look = Instant::now();
+            self.retry_busy(answered);
+            if self.last_limit_check.elapsed() >= TICK {
+                self.check_limits()?;
+                self.last_limit_check = Instant::now();
             }
             if self.death.is_some() {
-                self.bury();
+                self.finish_lost_statements();
                 return Ok(());
             }
         }
@@ -197,27 +198,34 @@ impl Free<'_> {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Takes the answers that are there; waits a moment where none is.
+    /// Takes the answers that have arrived; waits a moment if there are none.
     fn collect(&mut self) -> bool {
-        let out: Vec<usize> = (0..self.workers.len())
-            .filter(|who| self.workers[*who].out.as_ref().is_some_and(|o| o.busy.is_none()))
+        let in_flight: Vec<usize> = (0..self.workers.len())
+            .filter(|index| {
+                self.workers[*index].in_flight.as_ref().is_some_and(|o| o.busy.is_none())
+            })
             .collect();
         let sockets: Option<Vec<_>> =
-            out.iter().map(|who| self.workers[*who].session.as_ref()?.socket()).collect();
+            in_flight.iter().map(|index| self.workers[*index].session.as_ref()?.socket()).collect();
         let ready: Vec<usize> = match sockets {
             Some(sockets) if !sockets.is_empty() => {
                 let ready = which_readable(&sockets, TICK);
-                let ready = ready.unwrap_or_else(|_| vec![true; out.len()]);
-                out.into_iter().zip(ready).filter(|(_, ready)| *ready).map(|(who, _)| who).collect()
+                let ready = ready.unwrap_or_else(|_| vec![true; in_flight.len()]);
+                in_flight
+                    .into_iter()
+                    .zip(ready)
+                    .filter(|(_, ready)| *ready)
+                    .map(|(index, _)| index)
+                    .collect()
             }
-            _ => out,
+            _ => in_flight,
         };
-        let blind = ready
-            .iter()
-            .any(|who| self.workers[*who].session.as_ref().is_some_and(|s| s.socket().is_none()));
+        let blind = ready.iter().any(|index| {
+            self.workers[*index].session.as_ref().is_some_and(|s| s.socket().is_none())
+        });
         let mut answered = false;
-        for who in ready {
-            answered |= self.take_reply(who, Duration::ZERO);
+        for index in ready {
+            answered |= self.take_reply(index, Duration::ZERO);
         }
         if !answered && blind {
             std::thread::sleep(PAUSE);
@@ -225,36 +233,37 @@ impl Free<'_> {
         answered
     }
 
-    /// True when the session has got on: a busy engine's answer is none.
-    fn take_reply(&mut self, who: usize, patience: Duration) -> bool {
-        let Some(session) = &mut self.workers[who].session else { return false };
+    /// True when the session has made progress; "busy" is no progress.
+    fn take_reply(&mut self, index: usize, patience: Duration) -> bool {
+        let Some(session) = &mut self.workers[index].session else { return false };
         let Some(reply) = session.reply(patience) else { return false };
         let busy = reply.error().is_some_and(|e| e.class == ErrorClass::Busy);
         if busy && self.profile.waiting == Waiting::Retry {
             self.waits += 1;
             let order = self.waits;
-            if let Some(out) = &mut self.workers[who].out {
-                out.busy.get_or_insert(order);
+            if let Some(in_flight) = &mut self.workers[index].in_flight {
+                in_flight.busy.get_or_insert(order);
             }
             return false;
         }
         self.last_answer = Instant::now();
-        self.record(who, &reply);
+        self.record(index, &reply);
         if reply.error().is_some_and(|e| e.effect == ErrorEffect::Lost) {
-            self.workers[who].lose();
-            self.death = self.death.take().or_else(|| self.runner.look_for_death(true));
+            self.workers[index].drop_session();
+            self.death = self.death.take().or_else(|| self.runner.check_server(true));
             return true;
         }
-        self.follow(who, &reply);
+        self.apply_reply(index, &reply);
         true
     }
 
-    fn record(&mut self, who: usize, reply: &Reply) {
-        if let Some(work) = &self.workers[who].work {
-            let (transaction, statement) = (work.transaction, work.under_way());
+    fn record(&mut self, index: usize, reply: &Reply) {
+        if let Some(work) = &self.workers[index].work {
+            let (transaction, statement) = (work.transaction, work.current_statement());
             (self.watch)(&Answer { transaction, statement, reply });
         }
-        let cancelled = self.workers[who].out.as_ref().is_some_and(|o| o.cancelled.is_some());
+        let cancelled =
+            self.workers[index].in_flight.as_ref().is_some_and(|o| o.cancelled.is_some());
         let result = match &reply.outcome {
             Outcome::Rows { rows, .. } => OperationResult::Rows(rows.len() as u64),
             Outcome::Affected(count) => OperationResult::Affected(*count),
@@ -264,40 +273,41 @@ impl Free<'_> {
             }
             Outcome::Error(error) => OperationResult::Error(error.class),
         };
-        self.record_result(who, result);
+        self.record_result(index, result);
     }
 
-    fn record_result(&mut self, who: usize, result: OperationResult) {
+    fn record_result(&mut self, index: usize, result: OperationResult) {
         let end = self.now();
-        let worker = &self.workers[who];
-        let (Some(work), Some(out)) = (&worker.work, &worker.out) else { return };
+        let worker = &self.workers[index];
+        let (Some(work), Some(in_flight)) = (&worker.work, &worker.in_flight) else { return };
         self.recorder.operation(Operation {
-            session: u32::try_from(who).unwrap_or(u32::MAX),
+            session: u32::try_from(index).unwrap_or(u32::MAX),
             transaction: work.transaction,
-            statement: out.statement,
-            start: out.start,
+            statement: in_flight.statement,
+            start: in_flight.start,
             end,
             result,
             accesses: None,
         });
     }
 
-    /// The last words of those that are still out, or that they have none.
-    fn bury(&mut self) {
+    /// After a server failure: takes final replies, or records that there are
+    /// none.
+    fn finish_lost_statements(&mut self) {
         let patience = match self.death.as_ref().map(|d| d.how) {
-            Some(Fall::Died) => LAST_WORDS,
+            Some(FailureKind::Died) => FINAL_REPLY_LIMIT,
             _ => Duration::ZERO,
         };
-        for who in 0..self.workers.len() {
-            if self.workers[who].out.is_none() {
+        for index in 0..self.workers.len() {
+            if self.workers[index].in_flight.is_none() {
                 continue;
             }
-            let session = self.workers[who].session.as_mut();
+            let session = self.workers[index].session.as_mut();
             match session.and_then(|session| session.reply(patience)) {
-                Some(reply) => self.record(who, &reply),
-                None => self.record_result(who, OperationResult::Unanswered),
+                Some(reply) => self.record(index, &reply),
+                None => self.record_result(index, OperationResult::Unanswered),
             }
-            self.workers[who].lose();
+            self.workers[index].drop_session();
         }
     }
 }

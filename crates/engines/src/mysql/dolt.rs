@@ -1,27 +1,29 @@
-//! Dolt: MySQL's protocol over a versioned store. Nothing ever waits; what
-//! cannot be merged fails at COMMIT with error 1213.
+//! Dolt: MySQL's protocol over a versioned store. Nothing ever blocks; changes
+//! that cannot be merged fail at COMMIT with error 1213.
 
 use super::engine::MySqlEngine;
 use super::errors::common_errors;
 use super::flavour::{Flavour, View};
-use super::private_server::{Started, check_port};
+use super::private_server::{RunningServer, check_port};
 use super::wire::MySqlSession;
-use crate::connect::secret::Secret;
 use crate::connect::url::ServerUrl;
 use crate::engine::*;
-use crate::fetch::install::{self, Install};
+use crate::fetch::install::{self, Cache, Install};
+use crate::named_engine::NamedEngine;
+use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, program};
-use crate::target::{Named, Options, Target};
-use isolde_core::Level;
-use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{Ddl, ErrorRule, Profile, Promise, Protocol, Sees, Waiting, rule};
+use isolde_model::Level;
+use isolde_model::history::{ErrorClass, ErrorEffect};
+use isolde_model::profile::{
+    Ddl, ErrorRule, Profile, Promise, Protocol, ReadVisibility, Waiting, rule,
+};
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
 
 pub fn profile() -> Profile {
     // All four names are accepted; the manual describes one behaviour and does
-    // not say which anomalies it allows.
+    // not state which anomalies it allows.
     let level = |level: Level| Promise { level, allows: None, by: "merge at commit".into() };
     Profile {
         levels: vec![
@@ -41,14 +43,14 @@ pub fn profile() -> Profile {
         untested: false,
         commit_ordered: Vec::new(),
         protocol: Protocol::Occ,
-        sees: Level::ALL.map(|level| (level, Sees::SnapshotOfBegin)).to_vec(),
+        read_visibility: Level::ALL.map(|level| (level, ReadVisibility::SnapshotOfBegin)).to_vec(),
     }
 }
 
 fn errors() -> Vec<ErrorRule> {
     let mut errors = common_errors();
-    // Dolt's code for whatever has none: a CHECK, and a merge that breaks a
-    // constraint, are among it.
+    // Dolt's code for errors that have no other: a CHECK, or a merge that
+    // violates a constraint.
     for says in ["constraint violations", "Check constraint"] {
         errors.push(ErrorRule {
             says: Some(says.into()),
@@ -68,11 +70,11 @@ fn flavour(_: &mut MySqlSession, _: Option<&str>) -> EngineResult<Flavour> {
     })
 }
 
-pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
-    let target = Target::Named(named.clone()).to_string();
-    let install = install::find("dolt", named.version.as_deref(), &options.cache)
+pub fn open_private(named: &NamedEngine, cache: &Cache) -> EngineResult<Box<dyn Engine>> {
+    let target = named.to_string();
+    let install = install::find("dolt", named.version.as_deref(), cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
-    let cache = options.cache.clone();
+    let cache = cache.clone();
     MySqlEngine::private(&target, named, Box::new(move || start(&install, &cache)), flavour)
 }
 
@@ -80,13 +82,13 @@ pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> 
     MySqlEngine::on_server(url, target, 3306, flavour)
 }
 
-fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
+fn start(install: &Install, cache: &Cache) -> EngineResult<RunningServer> {
     let initialise = |_: &Path| -> Vec<Command> { Vec::new() };
     let password = Secret::random();
     let start = |data: &Path, port: u16| -> Command {
         let folder = data.parent().unwrap_or(data);
         let mut command = program(install, &install.server);
-        // Dolt wants a home to keep its settings in.
+        // Dolt needs a home directory for its settings.
         command.env("HOME", folder).env("DOLT_ROOT_PATH", folder);
         command.env("DOLT_ROOT_PASSWORD", password.reveal());
         command.args(["sql-server", "--host=127.0.0.1"]).arg(format!("--port={port}"));
@@ -98,6 +100,6 @@ fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
     let stop_signal = Signal::KILL;
     let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
     let ready = |server: &PrivateServer| check_port(server, &password);
-    let (server, (place, control)) = PrivateServer::start(&recipe, cache, ready)?;
-    Ok(Started { server, place, control })
+    let (server, (address, control)) = PrivateServer::start(&recipe, cache, ready)?;
+    Ok(RunningServer { server, address, control })
 }

@@ -1,38 +1,38 @@
-//! A server of the family as the runner sees it: sessions, the control
-//! connection, and the database that Isolde works in.
+//! A server of MySQL's family as an engine: sessions, the control connection,
+//! and Isolde's database.
 
 use super::flavour::{Flavour, View, short_version};
-use super::place::{Place, text_of};
-use super::private_server::Started;
+use super::private_server::RunningServer;
 use super::wire::MySqlSession;
 use super::{hidden, innodb, tidb_waits};
+use crate::connect::address::ServerAddress;
 use crate::engine::*;
 use crate::names::quote_if_needed;
 use crate::server::PrivateServer;
-use isolde_core::history::TargetInfo;
-use isolde_core::value::Row;
-use isolde_core::{Level, Profile, Value};
+use isolde_model::history::TargetInfo;
+use isolde_model::value::Row;
+use isolde_model::{Level, Profile, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Starts the private server once more.
-pub type Restart = Box<dyn Fn() -> EngineResult<Started> + Send>;
+pub type Restart = Box<dyn Fn() -> EngineResult<RunningServer> + Send>;
 
 pub struct MySqlEngine {
     pub(super) info: TargetInfo,
     pub(super) profile: Arc<Profile>,
     pub(super) flavour: Flavour,
-    pub(super) place: Place,
+    pub(super) address: ServerAddress,
     pub(super) database: String,
     pub(super) control: MySqlSession,
     /// performance_schema's thread of each connection.
     pub(super) threads: HashMap<u64, SessionId>,
-    /// How often the views were asked.
+    /// How often the views were polled.
     pub(super) looks: usize,
     pub(super) tidb_commits: tidb_waits::Commits,
     pub(super) tidb_known: tidb_waits::Known,
-    pub(super) hidden: hidden::Hidden,
+    pub(super) hidden: hidden::HiddenWaits,
     pub(super) private: Option<(PrivateServer, Restart)>,
 }
 
@@ -40,13 +40,13 @@ impl MySqlEngine {
     pub(super) fn new(
         target: &str,
         flavour: Flavour,
-        place: Place,
+        address: ServerAddress,
         database: String,
         mut control: MySqlSession,
         private: Option<(PrivateServer, Restart)>,
     ) -> EngineResult<MySqlEngine> {
         run_to_end(&mut control, &format!("use {database}"), ANSWER_LIMIT)?;
-        let full = text_of(&mut control, flavour.version_sql)?;
+        let full = query_text(&mut control, flavour.version_sql)?;
         let mut info = TargetInfo {
             target: target.into(),
             engine: flavour.engine.clone(),
@@ -56,7 +56,7 @@ impl MySqlEngine {
         };
         info.settings.insert("version".into(), full);
         for name in ["innodb_snapshot_isolation", "innodb_flush_log_at_trx_commit", "sql_mode"] {
-            if let Ok(value) = text_of(&mut control, &format!("select @@{name}")) {
+            if let Ok(value) = query_text(&mut control, &format!("select @@{name}")) {
                 info.settings.insert(name.into(), value);
             }
         }
@@ -66,14 +66,14 @@ impl MySqlEngine {
             info,
             profile,
             flavour,
-            place,
+            address,
             database,
             control,
             threads,
             looks: 0,
             tidb_commits: tidb_waits::Commits::default(),
             tidb_known: tidb_waits::Known::default(),
-            hidden: hidden::Hidden::default(),
+            hidden: hidden::HiddenWaits::default(),
             private,
         })
     }
@@ -86,8 +86,9 @@ impl MySqlEngine {
         }
     }
 
-    /// What outlives the tables: routines, events, and on a private server
-    /// transactions prepared by XA, which keep their locks for ever.
+    /// Statements that drop what dropping tables does not: routines, events,
+    /// and on a private server transactions prepared by XA, which keep their
+    /// locks for ever.
     fn leftovers(&mut self) -> EngineResult<Vec<String>> {
         if matches!(self.flavour.view, View::TidbTrx | View::Nothing) {
             return Ok(Vec::new());
@@ -116,7 +117,7 @@ impl MySqlEngine {
 }
 
 impl MySqlEngine {
-    /// Drops all that there is; false when there was nothing.
+    /// Drops everything in the database; false when it was empty.
     fn drop_all(&mut self) -> EngineResult<bool> {
         let mut drops = self.leftovers()?;
         let rows = self.rows("show full tables")?;
@@ -134,7 +135,7 @@ impl MySqlEngine {
             }
         }
         if !tables.is_empty() {
-            // One statement: each is a change of the schema of its own.
+            // One statement: each would be a schema change of its own.
             drops.push(format!("drop table if exists {}", tables.join(", ")));
         }
         if drops.is_empty() {
@@ -159,15 +160,16 @@ impl Engine for MySqlEngine {
     }
 
     fn open(&mut self) -> EngineResult<Box<dyn Session>> {
-        let mut session = self.place.connect(Some(&self.database), &self.profile)?;
+        let mut session: MySqlSession =
+            self.address.connect(Some(&self.database), &self.profile)?;
         for sql in self.flavour.greeting.clone() {
             if let Outcome::Error(error) = run_to_end(&mut session, &sql, ANSWER_LIMIT)? {
                 return Err(EngineError::Refused(format!("{sql}: {error}")));
             }
         }
         if self.flavour.view == View::TidbTrx {
-            // The handshake has room for half of TiDB's number only.
-            let id = text_of(&mut session, "select connection_id()")?;
+            // The handshake has room for only half of TiDB's connection id.
+            let id = query_text(&mut session, "select connection_id()")?;
             session.id = id.parse().unwrap_or(session.id);
         }
         if self.flavour.view == View::DataLockWaits {
@@ -199,7 +201,8 @@ impl Engine for MySqlEngine {
     }
 
     fn breaks_deadlocks_within(&self) -> Option<Duration> {
-        // It looks for one whenever a wait begins; this leaves it some time.
+        // InnoDB looks for a deadlock whenever a wait begins; this leaves it
+        // some time.
         (self.flavour.view == View::DataLockWaits).then_some(Duration::from_millis(300))
     }
 
@@ -208,16 +211,14 @@ impl Engine for MySqlEngine {
     }
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
-        let again = || self.place.connect(Some(&self.database), &self.profile);
-        let mut outcome = run_while_alive(&mut self.control, sql, again);
+        let (database, profile) = (&self.database, &self.profile);
+        let mut run =
+            |sql: &str| self.address.run_control(&mut self.control, sql, database, profile);
+        let outcome = run(sql);
         if let Ok(Outcome::Error(_)) = outcome {
-            // On Dolt the next statement would see the snapshot of this one.
-            let ended = run_while_alive(&mut self.control, "rollback", again);
-            outcome = ended.and(outcome);
-        }
-        if outcome.is_err() {
-            // Its late answer must not be taken for that to the next one.
-            self.control.hang_up();
+            // On Dolt the next statement would otherwise read from the snapshot
+            // of this one.
+            return run("rollback").and(outcome);
         }
         outcome
     }
@@ -227,7 +228,7 @@ impl Engine for MySqlEngine {
     }
 
     fn clear(&mut self) -> EngineResult<()> {
-        // Dolt has been seen to leave one of several tables.
+        // Dolt sometimes leaves one of several tables.
         for _ in 0..3 {
             if !self.drop_all()? {
                 return Ok(());
@@ -251,37 +252,37 @@ impl Engine for MySqlEngine {
         Ok(names)
     }
 
+    fn client_address(&self) -> Option<ClientAddress> {
+        let private = self.private.is_some();
+        Some(ClientAddress::Server(self.address.client_info(&self.database, private)))
+    }
+
+    fn server_control(&mut self) -> Option<&mut dyn ServerControl> {
+        Some(self)
+    }
+}
+
+impl ServerControl for MySqlEngine {
     fn revive(&mut self) -> EngineResult<()> {
         let Some((server, restart)) = &mut self.private else {
-            self.control = self.place.connect(Some(&self.database), &self.profile)?;
+            self.control = self.address.connect(Some(&self.database), &self.profile)?;
             return Ok(());
         };
         server.stop();
         let started = restart()?;
         *server = started.server;
-        self.place = started.place;
+        self.address = started.address;
         self.control = started.control;
         self.threads.clear();
         let sql = format!("use {}", self.database);
         run_to_end(&mut self.control, &sql, ANSWER_LIMIT).map(|_| ())
     }
 
-    fn client(&self) -> Option<ClientInfo> {
-        Some(ClientInfo {
-            host: self.place.host.clone(),
-            port: self.place.port,
-            user: self.place.user.clone(),
-            password: self.place.password.clone(),
-            database: self.database.clone(),
-            private: self.private.is_some(),
-        })
-    }
-
     fn log_tail(&self) -> Option<String> {
         self.private.as_ref().map(|(server, _)| server.log_tail())
     }
 
-    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+    fn exit_status(&mut self, patience: Duration) -> Option<String> {
         self.private.as_mut().and_then(|(server, _)| server.ended(patience))
     }
 
@@ -289,7 +290,7 @@ impl Engine for MySqlEngine {
         self.private.is_none()
     }
 
-    fn kill_server(&mut self) -> EngineResult<()> {
+    fn kill(&mut self) -> EngineResult<()> {
         match &mut self.private {
             Some((server, _)) => {
                 server.kill();
@@ -304,9 +305,9 @@ impl Drop for MySqlEngine {
     fn drop(&mut self) {
         if self.private.is_none() {
             let drop = format!("drop database {}", self.database);
-            // The control connection may be what broke.
+            // The control connection may be the one that broke.
             if self.control(&drop).is_err()
-                && let Ok(mut fresh) = self.place.connect(None, &self.profile)
+                && let Ok(mut fresh) = self.address.connect::<MySqlSession>(None, &self.profile)
             {
                 let _ = run_to_end(&mut fresh, &drop, ANSWER_LIMIT);
             }

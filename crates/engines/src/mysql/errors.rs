@@ -1,10 +1,10 @@
-//! What the errors of MySQL's family mean.
+//! The meaning of the errors of MySQL's family.
 
-use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{ErrorRule, rule};
+use isolde_model::history::{ErrorClass, ErrorEffect};
+use isolde_model::profile::{ErrorRule, rule};
 
-/// What a server says of files and indexes that it cannot make sense of, or of
-/// a state that should not be: never the fault of a statement.
+/// Errors about files and indexes that the server cannot read, or about an
+/// inconsistent state: never caused by a statement.
 const BROKEN: [&str; 12] = [
     "1033", // incorrect information in a file
     "1034", // an index is corrupt, try to repair it

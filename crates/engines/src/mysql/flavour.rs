@@ -1,19 +1,18 @@
-//! What differs between the servers of the family, told by the server itself.
+//! What differs between the servers of the family, as reported by the server.
 
-use super::place::text_of;
 use super::profile::{mariadb_profile, mysql_profile};
 use super::wire::MySqlSession;
-use crate::engine::EngineResult;
-use isolde_core::Profile;
+use crate::engine::{EngineResult, query_text};
+use isolde_model::Profile;
 
 pub const VERSION_SQL: &str = "select version()";
 
-/// Which view tells who waits.
+/// The view from which lock waits are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     DataLockWaits,
     InnodbStatus,
-    /// The same, of versions that leave out transactions which only read.
+    /// The same, of versions that omit read-only transactions.
     OldInnodbStatus,
     TidbTrx,
     Nothing,
@@ -28,20 +27,21 @@ pub struct Flavour {
     pub view: View,
     /// Sent once on every new session.
     pub greeting: Vec<String>,
-    /// Asks for the version; not every server tells its own by `version()`.
+    /// The query for the version; not every server reports its own in
+    /// `version()`.
     pub version_sql: &'static str,
 }
 
-/// Asks a server, which may be named with a mode, for its flavour.
+/// Determines the flavour of a server, which may be named with a mode.
 pub type FlavourOf = fn(&mut MySqlSession, Option<&str>) -> EngineResult<Flavour>;
 
-/// Told by the server itself, so that `mysql://` on a MariaDB is right too.
+/// Asks the server itself, so that `mysql://` also works for MariaDB.
 pub fn innodb_flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavour> {
-    let version = text_of(control, "select version()")?;
+    let version = query_text(control, "select version()")?;
     let maria = version.to_ascii_lowercase().contains("mariadb")
         || control.server_version.to_ascii_lowercase().contains("mariadb");
     if maria {
-        let setting = text_of(control, "select @@innodb_snapshot_isolation").unwrap_or_default();
+        let setting = query_text(control, "select @@innodb_snapshot_isolation").unwrap_or_default();
         let profile = mariadb_profile(setting == "1");
         let engine = mode.map_or("mariadb".to_string(), |m| format!("mariadb+{m}"));
         let numbers = version_numbers(&version);
@@ -65,7 +65,7 @@ pub fn innodb_flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineR
     })
 }
 
-/// Only real deadlock detection should end a wait.
+/// Only deadlock detection should end a lock wait, not a time-out.
 fn patience() -> Vec<String> {
     vec!["set session innodb_lock_wait_timeout = 3600".into()]
 }
@@ -79,7 +79,8 @@ fn version_numbers(version: &str) -> (u32, u32) {
 pub fn short_version(full: &str) -> String {
     // TiDB: 8.0.11-TiDB-v8.5.1; MariaDB: 5.5.5-10.11.19-MariaDB or 10.11.19-MariaDB.
     if let Some((_, tidb)) = full.split_once("TiDB-v") {
-        // A build from source has a date behind its number: not that release.
+        // A build from source has a date after its number: it is not that
+        // release.
         return tidb.split('-').take(2).collect::<Vec<_>>().join("-");
     }
     let maria = full.strip_prefix("5.5.5-").unwrap_or(full);

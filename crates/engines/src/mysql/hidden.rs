@@ -1,61 +1,60 @@
-//! Waits that old versions of InnoDB hide: transactions that only read are
-//! missing from the text of SHOW ENGINE INNODB STATUS, also while they wait.
+//! Lock waits that old versions of InnoDB hide: read-only transactions are
+//! missing from the text of SHOW ENGINE INNODB STATUS, also while they are
+//! blocked.
 //!
-//! A counter tells that somebody waits. If as many wait as could, it is all of
-//! them. Who is woken up takes itself off that counter, perhaps late; so a wait
-//! counts only if no transaction has ended between two looks. In any other
-//! case the answer stands in a table that is right, but is made anew only when
-//! nobody has read it for 100 ms.
+//! A counter shows how many transactions are blocked. If it equals the number
+//! of candidates, all of them are. A transaction that is woken up decrements
+//! the counter itself, perhaps late, so a wait counts only if no transaction
+//! has ended between two polls. In any other case the answer is in a table that
+//! is right, but is refreshed only when it has not been read for 100 ms.
 
-use super::engine::MySqlEngine;
-use super::innodb;
-use crate::engine::{EngineResult, SessionId};
-use isolde_core::Value;
+use crate::engine::SessionId;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How long InnoDB's tables of transactions and locks are served from a cache.
 const TABLE_CACHE: Duration = Duration::from_millis(105);
 
-/// A number of transactions that is not reached.
+/// An upper bound on the number of transactions.
 const NEVER: u64 = u64::MAX;
 
-/// A transaction has ended since somebody was known to wait: so many looks give
-/// it time to answer before the table is asked.
+/// A transaction has ended since a wait was seen: so many polls give the
+/// blocked statement time to answer before the table is read.
 const LOOKS_BEFORE_TABLE: u8 = 3;
 
-/// The last look at a statement.
+/// The result of the last poll of a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Look {
-    /// It may wait; so many transactions had ended.
+    /// It may be blocked; so many transactions had ended.
     Perhaps(u64),
-    /// It waited; so many transactions had ended.
+    /// It was blocked; so many transactions had ended.
     Waited(u64),
-    /// It waited, and something has ended since; how many looks ago.
+    /// It was blocked, and a transaction has ended since; the number of polls
+    /// ago.
     Released(u8),
 }
 
-/// What is known of the statements that are out.
+/// The known states of outstanding statements.
 #[derive(Default)]
-pub struct Hidden {
+pub struct HiddenWaits {
     looked_at: BTreeMap<SessionId, Look>,
-    /// When the cached table was last read, by us.
+    /// When the cached table was last read by this connection.
     table_read: Option<Instant>,
 }
 
-impl Hidden {
+impl HiddenWaits {
     /// `out` are the sessions that have not answered, `waits` those of them
-    /// that the text shows waiting.
+    /// that the text shows as blocked.
     pub fn follow(&mut self, out: &[SessionId], waits: &[SessionId]) {
-        // Who is gone from the text has been woken up, or has begun something
-        // else: the counter alone does not tell which.
+        // A session that has disappeared from the text has been woken up or has
+        // begun another statement: the counter alone cannot distinguish these.
         self.note(waits, Look::Waited(NEVER));
         self.looked_at.retain(|id, _| out.contains(id));
     }
 
-    /// Whether all candidates wait, given that as many wait as could; none
-    /// where only the table tells.
-    fn all_wait(&mut self, candidates: &[SessionId], ended: u64) -> Option<bool> {
+    /// Whether all candidates are blocked, given that the counter equals their
+    /// number; none where only the table can decide.
+    pub fn all_blocked(&mut self, candidates: &[SessionId], ended: u64) -> Option<bool> {
         let looks: Vec<Option<Look>> =
             candidates.iter().map(|id| self.looked_at.get(id).copied()).collect();
         let same = |look: &Option<Look>| matches!(look, Some(Look::Perhaps(then) | Look::Waited(then)) if *then == ended);
@@ -76,66 +75,26 @@ impl Hidden {
         Some(false)
     }
 
-    fn note(&mut self, sessions: &[SessionId], look: Look) {
-        self.looked_at.extend(sessions.iter().map(|id| (*id, look)));
-    }
-}
-
-impl MySqlEngine {
-    /// Who of the sessions that look free waits; `seen` others do.
-    pub(super) fn hidden_waits(
-        &mut self,
-        candidates: &[SessionId],
-        seen: usize,
-    ) -> EngineResult<Vec<SessionId>> {
-        let (waits, ended) = self.counters()?;
-        if waits <= seen {
-            return Ok(Vec::new());
-        }
-        // On a private server nobody else waits, or reads that table.
-        let private = self.private.is_some();
-        if private && waits >= seen + candidates.len() {
-            match self.hidden.all_wait(candidates, ended) {
-                Some(true) => return Ok(candidates.to_vec()),
-                Some(false) => return Ok(Vec::new()),
-                None => {}
-            }
-        }
-        let idle = match self.hidden.table_read.filter(|_| private) {
+    /// How long to wait before the table is read, so that it is not served from
+    /// the cache. On a private server no other client reads it.
+    pub fn table_delay(&self, private: bool) -> Duration {
+        let idle = match self.table_read.filter(|_| private) {
             Some(read) => read.elapsed(),
             None if private => TABLE_CACHE,
             None => Duration::ZERO,
         };
-        std::thread::sleep(TABLE_CACHE.saturating_sub(idle));
-        let rows = self.rows(
-            "select trx_mysql_thread_id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'",
-        )?;
-        self.hidden.table_read = Some(Instant::now());
-        let mut waiting: Vec<SessionId> =
-            rows.iter().filter_map(|r| r.first().and_then(innodb::number)).collect();
-        waiting.retain(|id| candidates.contains(id));
-        self.hidden.note(&waiting, Look::Waited(ended));
-        Ok(waiting)
+        TABLE_CACHE.saturating_sub(idle)
     }
 
-    /// How many wait now, and how many transactions have ended.
-    fn counters(&mut self) -> EngineResult<(usize, u64)> {
-        let rows = self.rows(
-            "show global status where variable_name in \
-             ('Innodb_row_lock_current_waits', 'Handler_commit', 'Handler_rollback')",
-        )?;
-        let (mut waits, mut ended) = (0, 0);
-        for row in &rows {
-            let (Some(Value::Text(name)), Some(Value::Text(count))) = (row.first(), row.get(1))
-            else {
-                continue;
-            };
-            match name.as_str() {
-                "Innodb_row_lock_current_waits" => waits = count.parse().unwrap_or(0),
-                _ => ended += count.parse::<u64>().unwrap_or(0),
-            }
-        }
-        Ok((waits, ended))
+    /// Records that the table has just been read: it shows the sessions `waits`
+    /// as blocked. So many transactions had ended.
+    pub fn note_table(&mut self, waits: &[SessionId], ended: u64) {
+        self.table_read = Some(Instant::now());
+        self.note(waits, Look::Waited(ended));
+    }
+
+    fn note(&mut self, sessions: &[SessionId], look: Look) {
+        self.looked_at.extend(sessions.iter().map(|id| (*id, look)));
     }
 }
 
@@ -144,21 +103,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_counts_while_nothing_ends_and_is_looked_up_when_something_did() {
-        let mut hidden = Hidden::default();
+    fn a_hidden_wait_counts_until_a_transaction_ends() {
+        let mut hidden = HiddenWaits::default();
         hidden.follow(&[1, 2], &[2]);
-        assert_eq!(hidden.all_wait(&[1], 10), Some(false), "one look is not enough");
-        assert_eq!(hidden.all_wait(&[1], 11), Some(false), "something ended in between");
-        assert_eq!(hidden.all_wait(&[1], 11), Some(true));
-        assert_eq!(hidden.all_wait(&[1], 11), Some(true));
+        assert_eq!(hidden.all_blocked(&[1], 10), Some(false), "one look is not enough");
+        assert_eq!(hidden.all_blocked(&[1], 11), Some(false), "something ended in between");
+        assert_eq!(hidden.all_blocked(&[1], 11), Some(true));
+        assert_eq!(hidden.all_blocked(&[1], 11), Some(true));
         for _ in 0..LOOKS_BEFORE_TABLE {
-            assert_eq!(hidden.all_wait(&[1], 12), Some(false), "it may be on its way");
+            assert_eq!(hidden.all_blocked(&[1], 12), Some(false), "it may be on its way");
         }
-        assert_eq!(hidden.all_wait(&[1], 12), None, "it would have answered");
-        // Its next statement is another matter.
+        assert_eq!(hidden.all_blocked(&[1], 12), None, "it would have answered");
+        // The next statement of a session is judged afresh.
         hidden.follow(&[2], &[]);
-        assert_eq!(hidden.all_wait(&[1], 12), Some(false));
-        // Seen waiting, and seen no more: the counter alone is never enough.
-        assert!((0..9).all(|_| hidden.all_wait(&[2], 12) != Some(true)));
+        assert_eq!(hidden.all_blocked(&[1], 12), Some(false));
+        // Seen blocked and then no longer: the counter alone is never enough.
+        assert!((0..9).all(|_| hidden.all_blocked(&[2], 12) != Some(true)));
     }
 }

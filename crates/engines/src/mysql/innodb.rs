@@ -1,24 +1,24 @@
-//! Who waits, according to the servers of MySQL's family.
+//! Reads lock waits from the views of MySQL's family.
 //!
 //! Measured: `information_schema.innodb_trx` and its relatives are cached for
-//! 100 ms and lie in both directions, so they are asked only for what no other
-//! view shows (`hidden`). What is used is right at once:
+//! 100 ms and wrong in both directions, so they are read only for what no other
+//! view shows (`hidden`). These are accurate at once:
 //! `performance_schema.data_lock_waits` (MySQL from 8.0, which also names the
-//! holders, both by transaction) and the transactions' own `LOCK WAIT` lines in
-//! `SHOW ENGINE INNODB STATUS` (MariaDB, older MySQL). Metadata locks show in
-//! neither; for those there is the process list, whose states are written by
-//! the waiting thread itself and may be a moment late, so they count only when
-//! two looks agree.
+//! lock holders, both by transaction) and the `LOCK WAIT` lines of transactions
+//! in `SHOW ENGINE INNODB STATUS` (MariaDB, older MySQL). Metadata locks show
+//! in neither; for those there is the process list, whose states are written by
+//! the blocked thread itself and may be a moment late, so they count only when
+//! two polls agree.
 
 use crate::engine::SessionId;
-use isolde_core::Value;
-use isolde_core::value::Row;
+use isolde_model::Value;
+use isolde_model::value::Row;
 use std::collections::HashMap;
 
-/// The connections whose transaction is in `LOCK WAIT`, from the text of
-/// `SHOW ENGINE INNODB STATUS`.
+/// The connections whose transaction is in `LOCK WAIT`, from the text of `SHOW
+/// ENGINE INNODB STATUS`.
 pub fn lock_waits(status: &str) -> Vec<SessionId> {
-    // The section on the latest deadlock looks the same and comes before.
+    // The section on the latest deadlock has the same form and comes before.
     let Some(start) = status.rfind("\nTRANSACTIONS\n") else { return Vec::new() };
     status[start..]
         .split("\n---TRANSACTION ")
@@ -28,9 +28,10 @@ pub fn lock_waits(status: &str) -> Vec<SessionId> {
         .collect()
 }
 
-/// Who waits for whom, from pairs of transactions (waiter, holder) and the
-/// thread that each transaction (first column) belongs to. A transaction that
-/// has ended between the two looks has no thread, and does not wait.
+/// Lock waits with their holders, from pairs of transactions (waiter, holder)
+/// and the thread that each transaction (first column) belongs to. A
+/// transaction that has ended between the two queries has no thread, and is not
+/// blocked.
 pub fn waits_of_transactions(
     waits: &[Row],
     owners: &[Row],
@@ -98,18 +99,19 @@ mod tests {
 ---TRANSACTION (0x7f), not started\n0 lock struct(s)\n";
 
     #[test]
-    fn only_transactions_in_lock_wait_wait_and_old_deadlocks_do_not_count() {
+    fn only_lock_wait_transactions_are_blocked() {
         assert_eq!(lock_waits(STATUS), [7]);
         assert!(lock_waits("").is_empty());
     }
 
     #[test]
-    fn the_transaction_waits_whoever_made_its_lock() {
+    fn a_wait_belongs_to_the_transaction_not_the_creating_thread() {
         let rows = |pairs: &[[i64; 2]]| -> Vec<Row> {
             pairs.iter().map(|pair| pair.map(Value::Int).to_vec()).collect()
         };
-        // Transaction 1562 of thread 41 holds a row and has moved it: the locks
-        // of both waiters are of its making. Transaction 9 has just ended.
+        // Transaction 1562 of thread 41 holds a row and has moved it: it
+        // created the lock records of both waiters. Transaction 9 has just
+        // ended.
         let waits =
             rows(&[[375300395569944, 1562], [1563, 1562], [1563, 375300395569944], [9, 1562]]);
         let owners = rows(&[[1562, 41], [375300395569944, 43], [1563, 42], [77, 50]]);

@@ -1,21 +1,21 @@
-//! MySQL, MariaDB and the servers that speak their protocol.
+//! MySQL, MariaDB and the servers that use their protocol.
 //!
-//! One engine serves them all. What differs between them is a `Flavour`: the
-//! profile, what is sent on a new session, and which view tells who waits.
-//! `flavour` asks the server for it, so that `mysql://` on a MariaDB is right
-//! too; `tidb` and `dolt` bring their own. `wire` is the connection, `views`
-//! asks who waits (`innodb`, `hidden` and `tidb_waits` read the answers), and
-//! `private_server` starts servers of our own.
+//! One engine serves them all. A `Flavour` states what differs between them:
+//! the profile, the statements sent on a new session, and the view with the
+//! lock waits. `flavour` asks the server for it, so that `mysql://` also works
+//! for MariaDB; `tidb` and `dolt` define their own. `wire` is the connection,
+//! `views` queries lock waits (`innodb`, `hidden` and `tidb_waits` interpret
+//! the results), `private_server` starts servers, and `admin` logs in to the
+//! user's.
 
+mod admin;
 pub mod dolt;
-mod door;
 mod engine;
 mod errors;
 mod flavour;
 mod hidden;
 mod innodb;
 mod open;
-mod place;
 mod private_server;
 mod profile;
 pub mod tidb;
@@ -23,5 +23,7 @@ mod tidb_waits;
 mod views;
 mod wire;
 
-pub use door::{door, tidb_door};
+pub use admin::{admin, tidb_admin};
 pub use open::{open_mariadb, open_mysql, open_url};
+#[doc(hidden)]
+pub use wire::fuzz;

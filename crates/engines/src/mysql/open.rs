@@ -1,32 +1,33 @@
-//! From a name or a URL to an engine that is ready: on a server of our own, or
-//! in a fresh database on the user's.
+//! Opens an engine by its name, on a private server, or by a URL, in a new
+//! database on the user's server.
 
+use super::admin;
 use super::engine::{MySqlEngine, Restart};
 use super::flavour::{FlavourOf, innodb_flavour};
-use super::place::Place;
-use super::private_server::{self, Started};
+use super::private_server::{self, RunningServer};
 use super::profile::mysql_profile;
+use super::wire::MySqlSession;
 use crate::connect::url::ServerUrl;
 use crate::engine::*;
-use crate::fetch::install;
+use crate::fetch::install::{self, Cache};
+use crate::named_engine::NamedEngine;
 use crate::server::owner::Owner;
-use crate::target::{Named, Options, Target};
 use std::sync::Arc;
 
-pub fn open_mariadb(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
-    open_named("mariadb", named, options)
+pub fn open_mariadb(named: &NamedEngine, cache: &Cache) -> EngineResult<Box<dyn Engine>> {
+    open_named("mariadb", named, cache)
 }
 
-pub fn open_mysql(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
-    open_named("mysql", named, options)
+pub fn open_mysql(named: &NamedEngine, cache: &Cache) -> EngineResult<Box<dyn Engine>> {
+    open_named("mysql", named, cache)
 }
 
-fn open_named(engine: &str, named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
-    let target = Target::Named(named.clone()).to_string();
-    let install = install::find(engine, named.version.as_deref(), &options.cache)
+fn open_named(engine: &str, named: &NamedEngine, cache: &Cache) -> EngineResult<Box<dyn Engine>> {
+    let target = named.to_string();
+    let install = install::find(engine, named.version.as_deref(), cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
     let mine = named.clone();
-    let cache = options.cache.clone();
+    let cache = cache.clone();
     let restart: Restart = Box::new(move || private_server::start(&install, &cache, &mine));
     MySqlEngine::private(&target, named, restart, innodb_flavour)
 }
@@ -38,14 +39,14 @@ pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> 
 impl MySqlEngine {
     pub fn private(
         target: &str,
-        named: &Named,
+        named: &NamedEngine,
         restart: Restart,
         flavour: FlavourOf,
     ) -> EngineResult<Box<dyn Engine>> {
-        let Started { server, place, mut control } = restart()?;
+        let RunningServer { server, address, mut control } = restart()?;
         let flavour = flavour(&mut control, named.mode.as_deref())?;
         let private = Some((server, restart));
-        let made = MySqlEngine::new(target, flavour, place, "isolde".into(), control, private)?;
+        let made = MySqlEngine::new(target, flavour, address, "isolde".into(), control, private)?;
         Ok(Box::new(made))
     }
 
@@ -55,8 +56,9 @@ impl MySqlEngine {
         port: u16,
         flavour: FlavourOf,
     ) -> EngineResult<Box<dyn Engine>> {
-        let place = Place::from_url(url, port)?;
-        let mut control = place.connect(url.database.as_deref(), &Arc::new(mysql_profile()))?;
+        let address = admin::address(url, port)?;
+        let mut control: MySqlSession =
+            address.connect(url.database.as_deref(), &Arc::new(mysql_profile()))?;
         let flavour = flavour(&mut control, None)?;
         let database = Owner::this_process().fresh_database_name();
         let create = format!("create database {database}");
@@ -66,12 +68,12 @@ impl MySqlEngine {
             )));
         }
         let made =
-            MySqlEngine::new(target, flavour, place.clone(), database.clone(), control, None);
+            MySqlEngine::new(target, flavour, address.clone(), database.clone(), control, None);
         match made {
             Ok(engine) => Ok(Box::new(engine)),
             Err(error) => {
-                let mut door = place.connect(None, &Arc::new(mysql_profile()))?;
-                run_to_end(&mut door, &format!("drop database {database}"), WORK_LIMIT)?;
+                let mut admin: MySqlSession = address.connect(None, &Arc::new(mysql_profile()))?;
+                run_to_end(&mut admin, &format!("drop database {database}"), WORK_LIMIT)?;
                 Err(error)
             }
         }

@@ -1,29 +1,29 @@
 //! Starts private MariaDB and MySQL servers of any version.
 
-use super::place::{Place, text_of};
 use super::profile::mysql_profile;
 use super::wire::MySqlSession;
-use crate::connect::secret::Secret;
+use crate::connect::address::ServerAddress;
 use crate::engine::*;
 use crate::fetch::install::{Cache, Install};
+use crate::named_engine::NamedEngine;
+use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, program, write_for_server};
-use crate::target::Named;
 use rustix::process::Signal;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-/// A server that answers, with a first connection to it.
-pub struct Started {
+/// A running server, with a first connection to it.
+pub struct RunningServer {
     pub server: PrivateServer,
-    pub place: Place,
+    pub address: ServerAddress,
     pub control: MySqlSession,
 }
 
-/// Run by the server itself at every start, before anybody can connect, so
-/// that it does not matter which accounts a version's own initialisation makes:
-/// none that needs no password is left. (Others are for the socket, whose
-/// folder nobody else can enter.)
+/// The statements that the server itself runs at every start, before a client
+/// can connect. So it does not matter which accounts a version's initialisation
+/// creates: no account without a password is left. (The remaining ones are for
+/// the socket, whose directory no other user can enter.)
 fn init_sql(password: &Secret) -> String {
     let mut sql = format!(
         "create user 'isolde'@'127.0.0.1' identified by '{}';\n\
@@ -39,7 +39,7 @@ fn init_sql(password: &Secret) -> String {
     sql
 }
 
-pub fn start(install: &Install, cache: &Cache, named: &Named) -> EngineResult<Started> {
+pub fn start(install: &Install, cache: &Cache, named: &NamedEngine) -> EngineResult<RunningServer> {
     let maria = install.engine == "mariadb";
     let password = Secret::random();
     let initialise = |data: &Path| -> Vec<Command> {
@@ -56,25 +56,25 @@ pub fn start(install: &Install, cache: &Cache, named: &Named) -> EngineResult<St
             Some("nosnapshot") => command.arg("--innodb-snapshot-isolation=OFF"),
             _ => &mut command,
         };
-        // Last, since the last of two wins.
+        // Last, because the last of two options wins.
         command.args(&named.server_options);
         command
     };
     let template = format!("{}-{}", install.engine, install.version);
     let stop_signal = Signal::KILL;
     let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
-    let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
-        let place = loopback(server, "isolde", Some(&password));
-        let control = check_ours(server, &place)?;
-        Ok((place, control))
+    let (server, (address, control)) = PrivateServer::start(&recipe, cache, |server| {
+        let address = ServerAddress::loopback(server.port, "isolde", Some(&password));
+        let control = check_ours(server, &address)?;
+        Ok((address, control))
     })?;
-    Ok(Started { server, place, control })
+    Ok(RunningServer { server, address, control })
 }
 
-/// Connects, and makes sure that the answering server is the one started.
-fn check_ours(server: &PrivateServer, place: &Place) -> EngineResult<MySqlSession> {
-    let mut control = place.connect(None, &Arc::new(mysql_profile()))?;
-    let reported = PathBuf::from(text_of(&mut control, "select @@datadir")?);
+/// Connects, and checks that the answering server is the one that was started.
+fn check_ours(server: &PrivateServer, address: &ServerAddress) -> EngineResult<MySqlSession> {
+    let mut control: MySqlSession = address.connect(None, &Arc::new(mysql_profile()))?;
+    let reported = PathBuf::from(query_text(&mut control, "select @@datadir")?);
     if reported != server.data {
         return Err(EngineError::Refused(format!(
             "port {} is answered by a server that Isolde did not start (its data is in {})",
@@ -85,22 +85,12 @@ fn check_ours(server: &PrivateServer, place: &Place) -> EngineResult<MySqlSessio
     Ok(control)
 }
 
-fn loopback(server: &PrivateServer, user: &str, password: Option<&Secret>) -> Place {
-    Place {
-        host: "127.0.0.1".into(),
-        port: server.port,
-        user: user.into(),
-        password: password.cloned(),
-        tls: None,
-    }
-}
-
-/// The same for servers that report no data directory.
+/// The same for servers that do not report their data directory.
 pub fn check_port(
     server: &PrivateServer,
     password: &Secret,
-) -> EngineResult<(Place, MySqlSession)> {
-    let place = loopback(server, "root", Some(password));
+) -> EngineResult<(ServerAddress, MySqlSession)> {
+    let address = ServerAddress::loopback(server.port, "root", Some(password));
     let profile = Arc::new(mysql_profile());
     let ours = || match server.owns_its_port() {
         true => Ok(()),
@@ -109,26 +99,26 @@ pub fn check_port(
             server.port
         ))),
     };
-    let mut control = match place.connect(None, &profile) {
+    let mut control: MySqlSession = match address.connect(None, &profile) {
         Ok(control) => control,
         Err(error) => {
-            // A version that cannot be told its password before it starts.
-            let open = loopback(server, "root", None).connect(None, &profile);
-            let Ok(mut open) = open else { return Err(error) };
+            // A version whose password cannot be set before it starts.
+            let open = ServerAddress::loopback(server.port, "root", None).connect(None, &profile);
+            let Ok(mut open): EngineResult<MySqlSession> = open else { return Err(error) };
             ours()?;
             let sql = format!("set password = '{}'", password.reveal());
             run_to_end(&mut open, &sql, ANSWER_LIMIT)?;
-            place.connect(None, &profile)?
+            address.connect(None, &profile)?
         }
     };
     ours()?;
     run_to_end(&mut control, "create database if not exists isolde", WORK_LIMIT)?;
-    Ok((place, control))
+    Ok((address, control))
 }
 
 pub fn write_init_file(data: &Path, sql: &str) -> PathBuf {
     let file = data.with_file_name("init.sql");
-    // A failure shows when the server cannot read it.
+    // A failure shows when the server cannot read the file.
     let _ = write_for_server(&file, sql);
     file
 }
@@ -141,7 +131,8 @@ fn common_arguments(install: &Install, data: &Path) -> Vec<String> {
         "--bind-address=127.0.0.1".into(),
         format!("--socket={}", folder.join("s").display()),
         format!("--pid-file={}", folder.join("pid").display()),
-        // MariaDB removes other servers' temporary tables from a shared one.
+        // MariaDB deletes other servers' temporary tables from a shared
+        // directory.
         format!("--tmpdir={}", folder.display()),
     ];
     arguments.extend(base_arguments(install));
@@ -196,7 +187,7 @@ const MYSQL_ARGUMENTS: [&str; 11] = [
 fn maria_init(install: &Install, data: &Path) -> Command {
     let base = &install.basedir;
     let script = install.init.clone().unwrap_or_else(|| base.join("bin/mariadb-install-db"));
-    // A shell script: it finds the server below --basedir by itself.
+    // A shell script, which finds the server below --basedir by itself.
     let mut command = program(&Install { launcher: Vec::new(), ..install.clone() }, &script);
     command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
     if base != Path::new("/usr") {

@@ -1,9 +1,9 @@
-//! What InnoDB promises at each level, and what its writes do by design.
+//! The levels of InnoDB, their promises, and its error codes.
 
 use super::errors::common_errors;
-use isolde_core::history::ErrorEffect;
-use isolde_core::profile::{Ddl, Profile, Protocol, Sees, Waiting, promise};
-use isolde_core::{Anomaly, Level};
+use isolde_model::history::ErrorEffect;
+use isolde_model::profile::{Ddl, Profile, Protocol, ReadVisibility, Waiting, promise};
+use isolde_model::{Anomaly, Level};
 
 fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
     use Anomaly::*;
@@ -19,7 +19,7 @@ fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
             ),
             promise(
                 Level::ReadCommitted,
-                "a snapshot a statement",
+                "one snapshot per statement",
                 &[Pmp, P4, GSingle, G2Item, G2],
             ),
             promise(Level::RepeatableRead, by, repeatable),
@@ -35,9 +35,9 @@ fn innodb_profile(documentation: &str, snapshot: bool) -> Profile {
         untested: false,
         commit_ordered: vec![Level::Serializable],
         protocol: Protocol::Mvcc2pl,
-        sees: vec![
-            (Level::RepeatableRead, Sees::SnapshotOfFirstRead),
-            (Level::Serializable, Sees::Locked),
+        read_visibility: vec![
+            (Level::RepeatableRead, ReadVisibility::SnapshotOfFirstRead),
+            (Level::Serializable, ReadVisibility::Locked),
         ],
     }
 }

@@ -3,18 +3,17 @@
 use super::engine::MySqlEngine;
 use super::errors::common_errors;
 use super::flavour::{Flavour, VERSION_SQL, View};
-use super::place::text_of;
-use super::private_server::{Started, check_port, write_init_file};
+use super::private_server::{RunningServer, check_port, write_init_file};
 use super::wire::MySqlSession;
-use crate::connect::secret::Secret;
 use crate::connect::url::ServerUrl;
 use crate::engine::*;
-use crate::fetch::install::{self, Install};
+use crate::fetch::install::{self, Cache, Install};
+use crate::named_engine::NamedEngine;
+use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, free_port, program};
-use crate::target::{Named, Options, Target};
-use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{Ddl, Profile, Protocol, Sees, Waiting, promise, rule};
-use isolde_core::{Anomaly, Level};
+use isolde_model::history::{ErrorClass, ErrorEffect};
+use isolde_model::profile::{Ddl, Profile, Protocol, ReadVisibility, Waiting, promise, rule};
+use isolde_model::{Anomaly, Level};
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +33,7 @@ pub fn profile(optimistic: bool) -> Profile {
     if !optimistic {
         // READ COMMITTED has no effect on optimistic transactions.
         let weak = [Pmp, P4, GSingle, G2Item, G2];
-        levels.insert(0, promise(Level::ReadCommitted, "a snapshot a statement", &weak));
+        levels.insert(0, promise(Level::ReadCommitted, "one snapshot per statement", &weak));
     }
     Profile {
         levels,
@@ -48,14 +47,14 @@ pub fn profile(optimistic: bool) -> Profile {
         untested: false,
         commit_ordered: Vec::new(),
         protocol: if optimistic { Protocol::Occ } else { Protocol::Mvcc2pl },
-        sees: vec![(Level::RepeatableRead, Sees::SnapshotOfBegin)],
+        read_visibility: vec![(Level::RepeatableRead, ReadVisibility::SnapshotOfBegin)],
     }
 }
 
 fn flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavour> {
-    let version = text_of(control, "select version()")?;
+    let version = query_text(control, "select version()")?;
     if !version.contains("TiDB") {
-        return Err(EngineError::Refused(format!("this is no TiDB but {version}")));
+        return Err(EngineError::Refused(format!("this server is not TiDB but {version}")));
     }
     let optimistic = mode == Some("optimistic");
     let engine = if optimistic { "tidb+optimistic" } else { "tidb" };
@@ -76,11 +75,11 @@ fn flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavo
     })
 }
 
-pub fn open_private(named: &Named, options: &Options) -> EngineResult<Box<dyn Engine>> {
-    let target = Target::Named(named.clone()).to_string();
-    let install = install::find("tidb", named.version.as_deref(), &options.cache)
+pub fn open_private(named: &NamedEngine, cache: &Cache) -> EngineResult<Box<dyn Engine>> {
+    let target = named.to_string();
+    let install = install::find("tidb", named.version.as_deref(), cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
-    let cache = options.cache.clone();
+    let cache = cache.clone();
     MySqlEngine::private(&target, named, Box::new(move || start(&install, &cache)), flavour)
 }
 
@@ -88,16 +87,16 @@ pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> 
     MySqlEngine::on_server(url, target, 4000, flavour)
 }
 
-fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
-    // The store is made at the first start; there is nothing to prepare.
+fn start(install: &Install, cache: &Cache) -> EngineResult<RunningServer> {
+    // The store is created at the first start; there is nothing to prepare.
     let initialise = |_: &Path| -> Vec<Command> { Vec::new() };
     let password = Secret::random();
     let start = |data: &Path, port: u16| -> Command {
         let status = free_port().unwrap_or(0);
         let folder = data.parent().unwrap_or(data);
         let config = folder.join("tidb.toml");
-        // Without a place of its own it writes beside other servers' files. A
-        // failure shows when the server cannot read the file.
+        // Without a directory of its own it writes next to other servers'
+        // files. A failure shows when the server cannot read the file.
         let secure = format!("alter user 'root'@'%' identified by '{}';\n", password.reveal());
         let text = format!(
             "tmp-storage-path = {:?}\nsocket = {:?}\ninitialize-sql-file = {:?}\n\
@@ -119,8 +118,8 @@ fn start(install: &Install, cache: &install::Cache) -> EngineResult<Started> {
     let stop_signal = Signal::KILL;
     let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
     let ready = |server: &PrivateServer| check_port(server, &password);
-    let (server, (place, mut control)) = PrivateServer::start(&recipe, cache, ready)?;
+    let (server, (address, mut control)) = PrivateServer::start(&recipe, cache, ready)?;
     // Its tuner trades memory for speed: 2 GB instead of half of one.
     run_to_end(&mut control, "set global tidb_enable_gogc_tuner = off", ANSWER_LIMIT)?;
-    Ok(Started { server, place, control })
+    Ok(RunningServer { server, address, control })
 }

@@ -1,23 +1,23 @@
-//! Who waits on TiDB, read from `TIDB_TRX`.
+//! Lock waits on TiDB, read from `TIDB_TRX`.
 //!
-//! A pessimistic statement that waits says so (`LockWaiting`). A statement by
-//! itself and the COMMIT of an optimistic transaction take their locks only
-//! when they commit: what is in their way shows as a `Committing` that does
-//! not end, tried again by TiDB after 100 ms and more.
+//! A blocked pessimistic statement has the state `LockWaiting`. A statement in
+//! autocommit and the COMMIT of an optimistic transaction take their locks only
+//! when they commit: if they are blocked, they show as a `Committing` that does
+//! not end, which TiDB retries after 100 ms and more.
 
 use super::innodb::number;
 use crate::engine::SessionId;
-use isolde_core::Value;
-use isolde_core::value::Row;
+use isolde_model::Value;
+use isolde_model::value::Row;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-/// A released lock shows in the view for some milliseconds: a wait that is new,
-/// or older than some other transaction's end, is one if two looks agree.
+/// A released lock stays in the view for some milliseconds: a wait that is new,
+/// or older than the end of another transaction, counts if two polls agree.
 pub const SECOND_LOOK: Duration = Duration::from_millis(10);
-/// Updates that do not wait say LockWaiting for some milliseconds.
+/// Updates that are not blocked show LockWaiting for some milliseconds.
 const LEAST_WAIT: i64 = 10_000;
-/// A commit that nothing is in the way of is over long before.
+/// A commit that is not blocked is over long before.
 const LONGEST_COMMIT: Duration = Duration::from_millis(150);
 
 fn state(row: &Row) -> &str {
@@ -27,15 +27,15 @@ fn state(row: &Row) -> &str {
     }
 }
 
-/// Whether anybody has a transaction open and does not wait. With nobody else
-/// there is nothing to wait for, only TiDB's own next try: it does not wake
-/// everyone up whose lock is free.
+/// Whether a transaction is open that is not blocked. Without one there is
+/// nothing to wait for but TiDB's own next retry: it does not wake up every
+/// session whose lock is free.
 fn somebody_holds(rows: &[Row]) -> bool {
     rows.iter().any(|row| !matches!(state(row), "LockWaiting" | "Committing"))
 }
 
-/// Sessions that say that they wait, and have for a while. A row is a session,
-/// its state and for how many microseconds it has been waiting.
+/// Sessions that have been in a lock wait for a while. A row is a session, its
+/// state and the microseconds of its wait.
 pub fn lock_waits(rows: &[Row]) -> Vec<SessionId> {
     if !somebody_holds(rows) {
         return Vec::new();
@@ -45,7 +45,7 @@ pub fn lock_waits(rows: &[Row]) -> Vec<SessionId> {
     waits.filter_map(|row| row.first().and_then(number)).collect()
 }
 
-/// Sessions that commit while somebody else has a transaction open.
+/// Sessions that commit while another one has a transaction open.
 pub fn committing(rows: &[Row]) -> Vec<SessionId> {
     if !somebody_holds(rows) {
         return Vec::new();
@@ -59,7 +59,7 @@ pub fn committing(rows: &[Row]) -> Vec<SessionId> {
 pub struct Commits(HashMap<SessionId, Instant>);
 
 impl Commits {
-    /// Those that have been committing for too long, in every look.
+    /// Those that have been committing for too long, in every poll.
     pub fn waiting(&mut self, now_committing: &[SessionId], now: Instant) -> Vec<SessionId> {
         self.0.retain(|id, _| now_committing.contains(id));
         for id in now_committing {
@@ -70,7 +70,7 @@ impl Commits {
     }
 }
 
-/// Waits that two looks agreed on, and the transactions that there were.
+/// Lock waits that two polls agreed on, and the transactions of that time.
 #[derive(Default)]
 pub struct Known {
     waiting: Vec<SessionId>,
@@ -82,8 +82,8 @@ impl Known {
         Known { waiting: waiting.to_vec(), transactions: transactions(rows) }
     }
 
-    /// Locks are kept to the end: while no transaction has ended, all that
-    /// waited still do.
+    /// Locks are held to the end: while no transaction has ended, all waits
+    /// persist.
     pub fn still_hold(&self, rows: &[Row], waiting: &[SessionId]) -> bool {
         waiting.iter().all(|id| self.waiting.contains(id))
             && self.transactions.is_subset(&transactions(rows))
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_old_wait_is_one() {
+    fn only_an_old_lock_wait_counts() {
         let rows = [
             row(1, "LockWaiting", Some(20_000)),
             row(2, "LockWaiting", Some(3_000)),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_wait_is_not_looked_at_twice_until_a_transaction_has_ended() {
+    fn a_known_wait_is_confirmed_again_only_after_a_transaction_ended() {
         let rows = |ids: &[i64]| -> Vec<Row> {
             let with_id = |id: &i64| {
                 let mut row = row(*id, "Idle", None);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_that_does_not_end_waits_while_others_are_open() {
+    fn a_long_commit_is_blocked_while_other_transactions_are_open() {
         let blocked = [row(1, "Committing", None), row(2, "Idle", None)];
         let alone = [row(1, "Committing", None)];
         assert_eq!(committing(&blocked), [1]);
@@ -140,7 +140,7 @@ mod tests {
         let start = Instant::now();
         assert!(commits.waiting(&[1], start).is_empty());
         assert_eq!(commits.waiting(&[1], start + LONGEST_COMMIT), [1]);
-        // Another commit of the same session begins anew.
+        // Another commit of the same session is counted afresh.
         assert!(commits.waiting(&[], start + LONGEST_COMMIT).is_empty());
         assert!(commits.waiting(&[1], start + LONGEST_COMMIT * 2).is_empty());
     }

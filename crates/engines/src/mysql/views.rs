@@ -1,13 +1,14 @@
-//! Asking the views of MySQL's family who waits; `innodb` reads the answers.
+//! Queries the views of MySQL's family for lock waits; `innodb`, `hidden` and
+//! `tidb_waits` interpret the results.
 
 use super::engine::MySqlEngine;
 use super::flavour::View;
 use super::{innodb, tidb_waits};
 use crate::engine::{EngineResult, SessionId, WaitState};
-use isolde_core::Value;
+use isolde_model::Value;
 use std::time::{Duration, Instant};
 
-/// Between two looks at a view that may be a moment late.
+/// Pause between two polls of a view that may be a moment late.
 const SECOND_LOOK: Duration = Duration::from_millis(4);
 
 impl MySqlEngine {
@@ -17,8 +18,8 @@ impl MySqlEngine {
             View::InnodbStatus | View::OldInnodbStatus => self.innodb_status()?,
             View::TidbTrx => match self.tidb_waits()? {
                 rows if rows.is_empty() && self.looks % 4 == 3 => {
-                    // A change of the schema passes through the view even when
-                    // nobody is in its way.
+                    // A schema change passes through the view even when nothing
+                    // blocks it.
                     let first = self.tidb_ddl_waits()?;
                     if !first.is_empty() {
                         std::thread::sleep(Duration::from_millis(20));
@@ -45,8 +46,8 @@ impl MySqlEngine {
             .filter(|(_, state)| **state == WaitState::Free)
             .map(|(s, _)| *s)
             .collect();
-        // Waits above InnoDB are rare; asking about them every time would make
-        // all others be seen later. "Free" only means: ask again.
+        // Lock waits above InnoDB are rare; polling for them every time would
+        // delay the detection of all others. "Free" only means: poll again.
         self.looks += 1;
         let innodb = !matches!(self.flavour.view, View::TidbTrx | View::Nothing);
         if innodb && !rest.is_empty() && self.looks.is_multiple_of(4) {
@@ -63,12 +64,12 @@ impl MySqlEngine {
         Ok(states)
     }
 
-    /// The thread in a row of these views is the one that made the lock, which
-    /// need not be its owner's: a waiter makes the lock of a row that another
-    /// has just inserted, and a holder makes everybody's locks anew when its
-    /// update moves the row. Whose a lock is says the transaction's id alone,
-    /// and whose a transaction is say its locks on tables, which nobody but
-    /// its own thread makes.
+    /// The thread in a row of these views is the one that created the lock
+    /// record, which need not be that of its owner: a waiter creates the lock
+    /// of a row that another transaction has just inserted, and a holder
+    /// recreates all locks when its update moves the row. Only the transaction
+    /// id identifies the owner of a lock, and only the transaction's table
+    /// locks, which its own thread creates, identify its thread.
     fn data_lock_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
         let waits = self.rows(
             "select requesting_engine_transaction_id, blocking_engine_transaction_id \
@@ -93,7 +94,7 @@ impl MySqlEngine {
         Ok(innodb::lock_waits(text).into_iter().map(|id| (id, Vec::new())).collect())
     }
 
-    /// Locks above the storage engine; two looks must agree.
+    /// Locks above the storage engine; two polls must agree.
     fn upper_locks(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<SessionId>> {
         let list: Vec<String> = sessions.iter().map(SessionId::to_string).collect();
         let sql = format!(
@@ -109,12 +110,64 @@ impl MySqlEngine {
         Ok(first.into_iter().filter(|id| second.contains(id)).collect())
     }
 
-    /// DDL of TiDB that waits for transactions on its table, with their sessions.
+    /// Which of the sessions that look free are blocked; `seen` others are.
+    fn hidden_waits(
+        &mut self,
+        candidates: &[SessionId],
+        seen: usize,
+    ) -> EngineResult<Vec<SessionId>> {
+        let (waits, ended) = self.wait_counters()?;
+        if waits <= seen {
+            return Ok(Vec::new());
+        }
+        // On a private server no other client waits.
+        let private = self.private.is_some();
+        if private && waits >= seen + candidates.len() {
+            match self.hidden.all_blocked(candidates, ended) {
+                Some(true) => return Ok(candidates.to_vec()),
+                Some(false) => return Ok(Vec::new()),
+                None => {}
+            }
+        }
+        std::thread::sleep(self.hidden.table_delay(private));
+        let rows = self.rows(
+            "select trx_mysql_thread_id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'",
+        )?;
+        let mut waiting: Vec<SessionId> =
+            rows.iter().filter_map(|r| r.first().and_then(innodb::number)).collect();
+        waiting.retain(|id| candidates.contains(id));
+        self.hidden.note_table(&waiting, ended);
+        Ok(waiting)
+    }
+
+    /// How many transactions are blocked now, and how many have ended.
+    fn wait_counters(&mut self) -> EngineResult<(usize, u64)> {
+        let rows = self.rows(
+            "show global status where variable_name in \
+             ('Innodb_row_lock_current_waits', 'Handler_commit', 'Handler_rollback')",
+        )?;
+        let (mut waits, mut ended) = (0, 0);
+        for row in &rows {
+            let (Some(Value::Text(name)), Some(Value::Text(count))) = (row.first(), row.get(1))
+            else {
+                continue;
+            };
+            match name.as_str() {
+                "Innodb_row_lock_current_waits" => waits = count.parse().unwrap_or(0),
+                _ => ended += count.parse::<u64>().unwrap_or(0),
+            }
+        }
+        Ok((waits, ended))
+    }
+
+    /// DDL of TiDB that waits for transactions on its table, with their
+    /// sessions.
     fn tidb_ddl_waits(&mut self) -> EngineResult<Vec<(SessionId, Vec<SessionId>)>> {
         let sql = "select p.id, v.session_id from information_schema.processlist p \
                    join mysql.tidb_mdl_view v on v.query = p.info";
         let Ok(rows) = self.rows(sql) else {
-            // Versions before metadata locks have no such view, and no wait.
+            // Versions before metadata locks have neither this view nor such
+            // waits.
             return Ok(Vec::new());
         };
         let mut waits: Vec<(SessionId, Vec<SessionId>)> = Vec::new();

@@ -1,16 +1,14 @@
 //! CockroachDB through PostgreSQL's protocol.
 //!
-//! Written from its documentation and never seen running: no server could be
-//! had to try it on. The profile says so, and so does `isolde servers`.
+//! Written from its documentation and never run: no server was available. The
+//! profile says so, and so does `isolde servers`.
 
-use super::open::open_on_server;
-use super::place::Flavour;
 use super::profile::profile as postgres_profile;
-use crate::connect::url::ServerUrl;
 use crate::engine::*;
-use crate::target::{Named, Options};
-use isolde_core::profile::{Profile, promise};
-use isolde_core::{Anomaly, Level, Value};
+use crate::fetch::install::Cache;
+use crate::named_engine::NamedEngine;
+use isolde_model::profile::{Profile, promise};
+use isolde_model::{Anomaly, Level, Value};
 
 pub fn profile() -> Profile {
     use Anomaly::*;
@@ -27,11 +25,7 @@ pub fn profile() -> Profile {
     }
 }
 
-pub fn open_url(url: &ServerUrl, target: &str) -> EngineResult<Box<dyn Engine>> {
-    open_on_server(url, target, Flavour::Cockroach)
-}
-
-pub fn no_private_server(_: &Named, _: &Options) -> EngineResult<Box<dyn Engine>> {
+pub fn no_private_server(_: &NamedEngine, _: &Cache) -> EngineResult<Box<dyn Engine>> {
     Err(EngineError::Refused(
         "Isolde cannot start CockroachDB itself; start one and name it: \
          cockroach://root@127.0.0.1:26257/defaultdb"
@@ -39,7 +33,7 @@ pub fn no_private_server(_: &Named, _: &Options) -> EngineResult<Box<dyn Engine>
     ))
 }
 
-/// Waiters and holders by CockroachDB's session names.
+/// Blocked sessions and lock holders, by CockroachDB's session names.
 pub fn probe_sql() -> String {
     "select wt.session_id, ht.session_id \
      from crdb_internal.cluster_locks w \
@@ -79,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiters_and_holders_are_told_by_their_session_names() {
+    fn waiters_and_holders_are_mapped_by_session_names() {
         let text = |t: &str| Value::Text(t.into());
         let outcome = Outcome::Rows {
             columns: Vec::new(),

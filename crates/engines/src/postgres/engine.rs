@@ -1,17 +1,17 @@
-//! A server as the runner sees it: sessions, the control connection, and the
-//! database that Isolde works in.
+//! A PostgreSQL server as an engine: sessions, the control connection, and
+//! Isolde's database.
 
-use super::door::Entrance;
-use super::place::{Flavour, Place, ask_text};
+use super::admin::AdminSession;
+use super::flavour::Flavour;
 use super::private_server;
 use super::wire::PgSession;
+use crate::connect::address::ServerAddress;
 use crate::engine::*;
 use crate::fetch::install::{self, Install};
 use crate::server::PrivateServer;
-use crate::server::leftovers::Door;
-use crate::spec::PgLinks;
-use isolde_core::history::TargetInfo;
-use isolde_core::{Level, Profile, Value};
+use crate::server::abandoned::AdminConnection;
+use isolde_model::history::TargetInfo;
+use isolde_model::{Level, Profile, Value};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,17 +19,18 @@ pub struct Postgres {
     pub(super) info: TargetInfo,
     pub(super) profile: Arc<Profile>,
     pub(super) flavour: Flavour,
-    pub(super) place: Place,
+    pub(super) address: ServerAddress,
     pub(super) database: String,
-    /// Where to log in to make and drop the database; none for private servers.
-    pub(super) entrance: Option<String>,
+    /// The database to log in to for creating and dropping Isolde's own; none
+    /// for private servers.
+    pub(super) admin_database: Option<String>,
     pub(super) control: PgSession,
     pub(super) major: u32,
     pub(super) opened: Vec<SessionId>,
     /// CockroachDB's own names for the sessions.
     pub(super) names: Vec<(SessionId, String)>,
     pub(super) private: Option<Private>,
-    /// Whether the database for specs is there, and ours.
+    /// Whether Isolde has created the database for specs.
     pub(super) made_spec_database: bool,
 }
 
@@ -45,13 +46,13 @@ impl Postgres {
         target: &str,
         profile: Arc<Profile>,
         flavour: Flavour,
-        place: Place,
+        address: ServerAddress,
         database: String,
-        entrance: Option<String>,
+        admin_database: Option<String>,
         mut control: PgSession,
         private: Option<Private>,
     ) -> EngineResult<Postgres> {
-        let full = ask_text(&mut control, "select version()")?;
+        let full = query_text(&mut control, "select version()")?;
         let version = full
             .split_whitespace()
             .find(|w| w.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit()))
@@ -69,7 +70,7 @@ impl Postgres {
         };
         info.settings.insert("version".into(), full);
         for name in ["deadlock_timeout", "fsync", "synchronous_commit", "autovacuum"] {
-            if let Ok(value) = ask_text(&mut control, &format!("show {name}")) {
+            if let Ok(value) = query_text(&mut control, &format!("show {name}")) {
                 info.settings.insert(name.into(), value);
             }
         }
@@ -77,9 +78,9 @@ impl Postgres {
             info,
             profile,
             flavour,
-            place,
+            address,
             database,
-            entrance,
+            admin_database,
             control,
             major,
             opened: Vec::new(),
@@ -89,10 +90,11 @@ impl Postgres {
         })
     }
 
-    /// On a user's server: ask for the same signals, if the role may.
+    /// Turns on the lock-wait signals that a private server sends, as far as
+    /// the role on a user's server is allowed to.
     fn prepare(&self, session: &mut PgSession) -> EngineResult<()> {
         if self.private.is_some() {
-            session.tells_waits = true;
+            session.reports_waits = true;
             return Ok(());
         }
         if self.flavour == Flavour::Cockroach {
@@ -107,13 +109,13 @@ impl Postgres {
         for wish in wishes {
             granted &= !matches!(run_to_end(session, wish, ANSWER_LIMIT)?, Outcome::Error(_));
         }
-        // The signal is read by its English words.
+        // The signal is recognised by its English text.
         let messages = run_to_end(session, "set lc_messages = 'C'", ANSWER_LIMIT)?;
-        session.tells_waits = granted && !matches!(messages, Outcome::Error(_));
+        session.reports_waits = granted && !matches!(messages, Outcome::Error(_));
         Ok(())
     }
 
-    /// Transactions prepared for two-phase commit keep their locks for ever.
+    /// Rolls back prepared transactions, which keep their locks for ever.
     fn forget_prepared(&mut self) -> EngineResult<()> {
         let sql = "select gid::text from pg_prepared_xacts where database = current_database()";
         let Outcome::Rows { rows, .. } = self.control(sql)? else { return Ok(()) };
@@ -136,10 +138,10 @@ impl Engine for Postgres {
     }
 
     fn open(&mut self) -> EngineResult<Box<dyn Session>> {
-        let mut session = self.place.connect(&self.database, &self.profile)?;
+        let mut session: PgSession = self.address.connect(Some(&self.database), &self.profile)?;
         self.prepare(&mut session)?;
         if self.flavour == Flavour::Cockroach {
-            self.names.push((session.id(), ask_text(&mut session, "show session_id")?));
+            self.names.push((session.id(), query_text(&mut session, "show session_id")?));
         }
         self.opened.push(session.id());
         Ok(Box::new(session))
@@ -150,7 +152,7 @@ impl Engine for Postgres {
     }
 
     fn begin_at_sql(&self, begin: &str, level: Level) -> Vec<String> {
-        // On a line of its own: the BEGIN may end in a comment.
+        // On a new line: the BEGIN may end in a comment.
         let mark = if begin.contains("--") { "\n" } else { " " };
         vec![format!("{begin}{mark}isolation level {}", level.name().to_lowercase())]
     }
@@ -168,13 +170,7 @@ impl Engine for Postgres {
     }
 
     fn control(&mut self, sql: &str) -> EngineResult<Outcome> {
-        let again = || self.place.connect(&self.database, &self.profile);
-        let outcome = run_while_alive(&mut self.control, sql, again);
-        if outcome.is_err() {
-            // Its late answer must not be taken for that to the next one.
-            self.control.hang_up();
-        }
-        outcome
+        self.address.run_control(&mut self.control, sql, &self.database, &self.profile)
     }
 
     fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
@@ -213,14 +209,32 @@ impl Engine for Postgres {
         Ok(rows.iter().filter_map(name).collect())
     }
 
+    fn client_address(&self) -> Option<ClientAddress> {
+        let private = self.private.is_some();
+        Some(ClientAddress::Server(self.address.client_info(&self.database, private)))
+    }
+
+    fn server_control(&mut self) -> Option<&mut dyn ServerControl> {
+        Some(self)
+    }
+
+    fn spec_connections(&mut self) -> Option<&mut dyn SpecConnections> {
+        match self.flavour {
+            Flavour::Postgres => Some(self),
+            Flavour::Cockroach => None,
+        }
+    }
+}
+
+impl ServerControl for Postgres {
     fn revive(&mut self) -> EngineResult<()> {
         let Some(private) = &mut self.private else {
-            self.control = self.place.connect(&self.database, &self.profile)?;
+            self.control = self.address.connect(Some(&self.database), &self.profile)?;
             return Ok(());
         };
         private.server.stop();
         let started = private_server::start(&private.install, &private.cache, &self.profile)?;
-        self.place = started.place;
+        self.address = started.address;
         private.server = started.server;
         self.control = started.control;
         self.made_spec_database = false;
@@ -228,29 +242,11 @@ impl Engine for Postgres {
         Ok(())
     }
 
-    fn client(&self) -> Option<ClientInfo> {
-        Some(ClientInfo {
-            host: self.place.host.clone(),
-            port: self.place.port,
-            user: self.place.user.clone(),
-            password: self.place.password.clone(),
-            database: self.database.clone(),
-            private: self.private.is_some(),
-        })
-    }
-
-    fn spec_links(&mut self, test: &str, sessions: &[String]) -> EngineResult<Option<PgLinks>> {
-        if self.flavour == Flavour::Cockroach {
-            return Ok(None);
-        }
-        self.open_spec_links(test, sessions).map(Some)
-    }
-
     fn log_tail(&self) -> Option<String> {
         self.private.as_ref().map(|p| p.server.log_tail())
     }
 
-    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+    fn exit_status(&mut self, patience: Duration) -> Option<String> {
         self.private.as_mut().and_then(|p| p.server.ended(patience))
     }
 
@@ -258,7 +254,7 @@ impl Engine for Postgres {
         self.private.is_none()
     }
 
-    fn kill_server(&mut self) -> EngineResult<()> {
+    fn kill(&mut self) -> EngineResult<()> {
         match &mut self.private {
             Some(private) => {
                 private.server.kill();
@@ -271,12 +267,12 @@ impl Engine for Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        let Some(entrance) = self.entrance.clone() else { return };
+        let Some(admin_database) = self.admin_database.clone() else { return };
         let _ = self.drop_spec_database();
-        if let Ok(session) = self.place.connect(&entrance, &self.profile) {
-            let (place, profile) = (self.place.clone(), Arc::clone(&self.profile));
-            let mut door = Entrance { place, profile, database: entrance, session };
-            let _ = door.drop_database(&self.database);
+        if let Ok(session) = self.address.connect(Some(&admin_database), &self.profile) {
+            let (address, profile) = (self.address.clone(), Arc::clone(&self.profile));
+            let mut admin = AdminSession { address, profile, database: admin_database, session };
+            let _ = admin.drop_database(&self.database);
         }
     }
 }

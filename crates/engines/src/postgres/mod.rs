@@ -1,20 +1,25 @@
-//! PostgreSQL, and CockroachDB, which speaks its protocol.
+//! PostgreSQL, and CockroachDB, which uses its protocol.
 //!
-//! `wire` is the connection: ours, because a full client hides where the
-//! transaction stands. `engine` is a server as the runner sees it, `waits` asks
-//! it who waits for whom, and `profile` says what the levels promise.
-//! `private_server` starts servers of our own, `door` leads into the user's.
+//! `wire` is the connection; it is Isolde's own because a full client hides the
+//! transaction status. `engine` implements the traits of an engine, `waits`
+//! reads lock waits, and `profile` states what each level promises.
+//! `private_server` starts servers, `admin` logs in to the user's. `spec_link`
+//! and `spec_database` run PostgreSQL's isolation specs.
 
+mod admin;
 pub mod cockroach;
-mod door;
 mod engine;
+mod flavour;
 mod open;
-mod place;
 mod private_server;
 mod profile;
-mod spec_place;
+mod spec_database;
+mod spec_link;
+mod spec_message;
 mod waits;
-pub(crate) mod wire;
+mod wire;
 
-pub use door::{cockroach_door, door};
-pub use open::{open_private, open_url};
+pub use admin::{admin, cockroach_admin};
+pub use open::{open_cockroach_url, open_private, open_url};
+#[doc(hidden)]
+pub use wire::fuzz;

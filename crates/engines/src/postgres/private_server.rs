@@ -1,51 +1,52 @@
 //! Starts private PostgreSQL servers of any version.
 
-use super::place::Place;
 use super::wire::PgSession;
-use crate::connect::secret::Secret;
+use crate::connect::address::ServerAddress;
 use crate::engine::*;
 use crate::fetch::install::{Cache, Install};
+use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, program, write_for_server};
-use isolde_core::{Profile, Value};
+use isolde_model::{Profile, Value};
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-/// A server that answers, with a first connection to Isolde's database on it.
-pub(super) struct Started {
+/// A running server, with a first connection to Isolde's database on it.
+pub(super) struct RunningServer {
     pub server: PrivateServer,
-    pub place: Place,
+    pub address: ServerAddress,
     pub control: PgSession,
 }
 
-/// In a prepared data directory: the password that its copies start with.
+/// The file in a prepared data directory that holds the initial password of its
+/// copies.
 const FIRST_PASSWORD: &str = "isolde-password";
 
 pub(super) fn start(
     install: &Install,
     cache: &Cache,
     profile: &Arc<Profile>,
-) -> EngineResult<Started> {
-    // What initdb writes into pg_hba.conf. The older one accepts both kinds of
-    // stored passwords, and costs nothing to compute.
+) -> EngineResult<RunningServer> {
+    // The authentication method that initdb writes into pg_hba.conf. The older
+    // one accepts both kinds of stored passwords, and costs nothing to compute.
     let scram = major(install) >= SHORT_SCRAM;
     let method = if scram { "scram-sha-256" } else { "md5" };
     let initialise = |data: &Path| -> Vec<Command> {
         let file = data.with_file_name(FIRST_PASSWORD);
-        // A failure shows when initdb cannot read it.
+        // A failure shows when initdb cannot read the file.
         let _ = write_for_server(&file, Secret::random().reveal());
-        let beside = || install.server.with_file_name("initdb");
-        let mut command = program(install, &install.init.clone().unwrap_or_else(beside));
+        let default_program = || install.server.with_file_name("initdb");
+        let mut command = program(install, &install.init.clone().unwrap_or_else(default_program));
         command.arg("-D").arg(data).args(["-U", "isolde", "-A", method, "--no-locale"]);
         command.arg(format!("--pwfile={}", file.display())).args(["-E", "UTF8", "-N"]);
-        // Only now: initdb wants an empty directory.
+        // Only now, because initdb needs an empty directory.
         let mut keep = Command::new("mv");
         keep.arg(&file).arg(data);
         vec![command, keep]
     };
     let start = |data: &Path, port: u16| -> Command {
-        // A server that cannot read this would say so in its log.
+        // A server that cannot read this file reports it in its log.
         let _ = std::fs::write(data.join("postgresql.auto.conf"), CHANGEABLE_SETTINGS);
         let mut command = program(install, &install.server);
         command.arg("-D").arg(data).arg("-p").arg(port.to_string());
@@ -58,30 +59,27 @@ pub(super) fn start(
     let stop_signal = Signal::QUIT;
     let recipe = Recipe { install, template, initialise: &initialise, start: &start, stop_signal };
     let password = Secret::random();
-    let (server, (place, control)) = PrivateServer::start(&recipe, cache, |server| {
-        let place = |password: Secret| Place {
-            host: "127.0.0.1".into(),
-            port: server.port,
-            user: "isolde".into(),
-            password: Some(password),
-            tls: None,
-        };
-        let first = place(first_password(&server.data)?);
-        let place = place(password.clone());
-        // The second where an earlier try came as far as changing it.
-        let door = first.connect("postgres", profile);
-        let mut door = door.or_else(|e| place.connect("postgres", profile).map_err(|_| e))?;
-        check_ours(server, &mut door)?;
-        run_to_end(&mut door, "create database isolde", WORK_LIMIT)?;
-        set_password(&mut door, &password, scram)?;
-        let control = place.connect("isolde", profile)?;
-        Ok((place, control))
+    let (server, (address, control)) = PrivateServer::start(&recipe, cache, |server| {
+        let account =
+            |password: &Secret| ServerAddress::loopback(server.port, "isolde", Some(password));
+        let first = account(&first_password(&server.data)?);
+        let address = account(&password);
+        // The second account, if an earlier attempt has already changed the
+        // password.
+        let admin: EngineResult<PgSession> = first.connect(Some("postgres"), profile);
+        let mut admin =
+            admin.or_else(|e| address.connect(Some("postgres"), profile).map_err(|_| e))?;
+        check_ours(server, &mut admin)?;
+        run_to_end(&mut admin, "create database isolde", WORK_LIMIT)?;
+        set_password(&mut admin, &password, scram)?;
+        let control = address.connect(Some("isolde"), profile)?;
+        Ok((address, control))
     })?;
-    Ok(Started { server, place, control })
+    Ok(RunningServer { server, address, control })
 }
 
-/// From this version on the work of a login can be set, and 4096 rounds of
-/// hashing protect nothing that was drawn from 2^128 passwords.
+/// From this version on the number of hash rounds is configurable. 4096 rounds
+/// add no protection to a password drawn from 2^128.
 const SHORT_SCRAM: u32 = 16;
 
 fn major(install: &Install) -> u32 {
@@ -95,8 +93,8 @@ fn first_password(data: &Path) -> EngineResult<Secret> {
     Ok(Secret::new(text))
 }
 
-fn check_ours(server: &PrivateServer, door: &mut PgSession) -> EngineResult<()> {
-    let shown = run_to_end(door, "show data_directory", ANSWER_LIMIT)?;
+fn check_ours(server: &PrivateServer, admin: &mut PgSession) -> EngineResult<()> {
+    let shown = run_to_end(admin, "show data_directory", ANSWER_LIMIT)?;
     let data = Value::Text(server.data.display().to_string());
     let ours = matches!(&shown, Outcome::Rows { rows, .. }
         if rows.first().and_then(|r| r.first()) == Some(&data));
@@ -109,12 +107,12 @@ fn check_ours(server: &PrivateServer, door: &mut PgSession) -> EngineResult<()> 
     )))
 }
 
-/// Each server gets a password of its own: the first one is that of all
+/// Sets a password of this server's own: the initial one is shared by all
 /// copies of the data directory.
-fn set_password(door: &mut PgSession, password: &Secret, scram: bool) -> EngineResult<()> {
+fn set_password(admin: &mut PgSession, password: &Secret, scram: bool) -> EngineResult<()> {
     let rounds = if scram { "set scram_iterations = 1; " } else { "" };
     let sql = format!("{rounds}alter role isolde password '{}'", password.reveal());
-    match run_to_end(door, &sql, ANSWER_LIMIT)? {
+    match run_to_end(admin, &sql, ANSWER_LIMIT)? {
         Outcome::Error(error) => {
             Err(EngineError::Unreachable(format!("cannot set a password: {error}")))
         }
@@ -122,8 +120,9 @@ fn set_password(door: &mut PgSession, password: &Secret, scram: bool) -> EngineR
     }
 }
 
-/// Durability off; deadlocks looked for after 1 ms, and told to the client, so that the victim
-/// is always the session that closed the circle.
+/// Durability off. Deadlocks are checked for after 1 ms and lock waits reported
+/// to the client, so that the victim is always the session that closed the
+/// cycle.
 const PRIVATE_SETTINGS: [(&str, &str); 14] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_directories", ""),
@@ -142,7 +141,7 @@ const PRIVATE_SETTINGS: [(&str, &str); 14] = [
     ("client_min_messages", "log"),
 ];
 
-/// No autovacuum, whose locks would come and go by the clock. In a file,
-/// because what the command line says cannot be changed while the server runs,
-/// and specs need the default.
+/// No autovacuum, whose locks depend on the clock. In a file, because settings
+/// of the command line cannot be changed while the server runs, and specs need
+/// the default.
 const CHANGEABLE_SETTINGS: &str = "autovacuum = off\n";

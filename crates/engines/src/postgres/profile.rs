@@ -1,8 +1,8 @@
-//! What PostgreSQL promises at each level, and what its writes do by design.
+//! The levels of PostgreSQL, their promises, and its error codes.
 
-use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{Ddl, Profile, Protocol, Sees, Waiting, promise, rule};
-use isolde_core::{Anomaly, Level};
+use isolde_model::history::{ErrorClass, ErrorEffect};
+use isolde_model::profile::{Ddl, Profile, Protocol, ReadVisibility, Waiting, promise, rule};
+use isolde_model::{Anomaly, Level};
 
 pub fn profile() -> Profile {
     use Anomaly::*;
@@ -11,7 +11,7 @@ pub fn profile() -> Profile {
     Profile {
         levels: vec![
             promise(Level::ReadUncommitted, "the same as READ COMMITTED", &weak),
-            promise(Level::ReadCommitted, "a snapshot a statement", &weak),
+            promise(Level::ReadCommitted, "one snapshot per statement", &weak),
             promise(Level::RepeatableRead, "snapshot isolation", &[G2Item, G2]),
             promise(Level::Serializable, "serializable snapshot isolation", &[]),
         ],
@@ -40,6 +40,6 @@ pub fn profile() -> Profile {
         untested: false,
         commit_ordered: Vec::new(),
         protocol: Protocol::Mvcc2pl,
-        sees: vec![(Level::ReadUncommitted, Sees::Committed)],
+        read_visibility: vec![(Level::ReadUncommitted, ReadVisibility::Committed)],
     }
 }

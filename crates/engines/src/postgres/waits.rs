@@ -1,10 +1,10 @@
-//! Asking PostgreSQL who waits for whom.
+//! Reads lock waits and lock holders from PostgreSQL's views.
 
 use super::cockroach;
 use super::engine::Postgres;
-use super::place::Flavour;
+use super::flavour::Flavour;
 use crate::engine::*;
-use isolde_core::Value;
+use isolde_model::Value;
 
 impl Postgres {
     pub(super) fn wait_states(&mut self, sessions: &[SessionId]) -> EngineResult<Vec<WaitState>> {
@@ -26,8 +26,9 @@ impl Postgres {
             rows.iter()
                 .filter(|r| number(r.first()) == Some(*session))
                 .filter_map(|r| number(r.get(1)))
-                // 0 is a prepared transaction. A stranger (autovacuum, another
-                // user) will let go by itself: not a wait of the case.
+                // 0 is a prepared transaction. A session outside of the run
+                // (autovacuum, another user) releases its lock by itself: not a
+                // wait of the case.
                 .filter(|holder| *holder == 0 || self.opened.contains(holder))
                 .collect()
         };

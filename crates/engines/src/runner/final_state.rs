@@ -1,12 +1,12 @@
-//! The rows that are left when every transaction has ended.
+//! The rows in the database after every transaction has ended.
 
 use super::run::Run;
 use crate::engine::{EngineError, Outcome};
-use isolde_core::history::{DbError, FinalRows};
-use isolde_core::value::compare_rows;
+use isolde_model::history::{DbError, FinalRows};
+use isolde_model::value::compare_rows;
 
 impl Run<'_> {
-    /// The final rows: the case's own queries, or every table in full.
+    /// Reads the final rows: by the case's own queries, or every table in full.
     pub(super) fn read_final_state(&mut self) -> Vec<FinalRows> {
         if self.history.death.is_some() {
             return Vec::new();
@@ -44,8 +44,8 @@ impl Run<'_> {
 
     fn not_read(&mut self, error: EngineError) -> DbError {
         let text = error.to_string();
-        // Whatever else kept them from being read is in the text.
-        let _ = self.fall(error);
+        // Any reason other than a server failure is in the text.
+        let _ = self.record_failure(error);
         DbError::lost(text)
     }
 }

@@ -1,38 +1,40 @@
-//! A case that somebody is still typing.
+//! A case that is typed in statement by statement.
 //!
-//! Each statement becomes a step of a growing case, and goes through the
-//! runner's own scan and settling. So a statement for a session that waits is
-//! kept until the session is free, and what was typed, saved as a case file,
-//! replays to the same history.
+//! Each statement becomes a step of a growing case and goes through the same
+//! scan and settling as in a normal run. A statement for a blocked session is
+//! therefore kept until the session is free, and the typed statements, saved as
+//! a case file, replay to the same history.
 
-use super::live::{Live, TxState};
 use super::run::Run;
+use super::session::{RunningSession, TxState};
 use super::{Limits, RunError, empty_history, set_level};
 use crate::engine::{Engine, EngineError, Outcome};
-use isolde_core::case::{Line, Setup, Statement, Step};
-use isolde_core::history::{SentStep, What};
-use isolde_core::profile::Waiting;
-use isolde_core::sql::{self, Kind};
-use isolde_core::{Case, History, Level};
+use isolde_model::case::{Line, Setup, Statement, Step};
+use isolde_model::history::{EventKind, SentStep};
+use isolde_model::profile::Waiting;
+use isolde_model::{Case, History, Level};
+use isolde_sql as sql;
+use isolde_sql::Kind;
 use std::time::Duration;
 
-/// How long a session that is closed may take to let go.
-const LETTING_GO: Duration = Duration::from_secs(2);
+/// Time limit for closing a session.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 pub struct Interactive {
     engine: Box<dyn Engine>,
     limits: Limits,
-    /// How long [`Interactive::submit`] stays with a statement that works.
+    /// How long [`Interactive::submit`] waits for a statement that is
+    /// executing.
     pub patience: Option<Duration>,
-    /// Asked while a statement works; true gives it back to the background.
+    /// Polled while a statement executes; true leaves it in the background.
     pub interrupted: fn() -> bool,
-    /// What was asked for last, for everybody and for single sessions.
+    /// The level requested last, for all sessions and for single ones.
     level: Level,
     own_levels: Vec<(String, Level)>,
-    /// Something was done that a case file cannot say.
+    /// Something was done that a case file cannot express.
     interfered: bool,
     case: Case,
-    lives: Vec<Live>,
+    sessions: Vec<RunningSession>,
     submitted: Vec<bool>,
     history: History,
     wait_detection: Vec<Duration>,
@@ -40,14 +42,15 @@ pub struct Interactive {
     wait_counter: usize,
 }
 
-/// Where a session stands, for people.
+/// The state of a session, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionState {
     Idle,
     Open,
-    /// Takes only a rollback.
+    /// Accepts only a rollback.
     Failed,
-    /// The engine ended its transaction; it goes on at the next begin.
+    /// The engine ended its transaction; the session continues at the next
+    /// BEGIN.
     Ended,
     Gone,
     Working {
@@ -64,7 +67,7 @@ pub struct SessionView {
     pub name: String,
     pub level: Level,
     pub state: SessionState,
-    /// Statements that go out when the session is free again.
+    /// Statements that are sent when the session is free again.
     pub queued: usize,
 }
 
@@ -84,7 +87,7 @@ impl Interactive {
             own_levels: Vec::new(),
             interfered: false,
             case,
-            lives: Vec::new(),
+            sessions: Vec::new(),
             submitted: Vec::new(),
             history,
             wait_detection: Vec::new(),
@@ -97,17 +100,18 @@ impl Interactive {
         self.engine.as_ref()
     }
 
-    /// All that happened since the start or the last reset.
+    /// Everything that happened since the start or the last reset.
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// What was typed, as a case that replays to the same history.
+    /// The typed statements as a case that replays to the same history.
     pub fn case(&self) -> &Case {
         &self.case
     }
 
-    /// Whether a statement was cancelled by hand, which no case file can say.
+    /// Whether a statement was cancelled by hand, which a case file cannot
+    /// express.
     pub fn interfered(&self) -> bool {
         self.interfered
     }
@@ -116,12 +120,12 @@ impl Interactive {
         self.engine.tables()
     }
 
-    /// A query beside the sessions, which is no step.
-    pub fn look_at(&mut self, query: &str) -> Result<Outcome, EngineError> {
+    /// Runs a query on the control connection; it does not become a step.
+    pub fn query(&mut self, query: &str) -> Result<Outcome, EngineError> {
         self.engine.control(query)
     }
 
-    /// One statement that prepares the database, before the first step.
+    /// Runs one statement that prepares the database, before the first step.
     pub fn set_up(&mut self, sql: &str) -> Result<Outcome, RunError> {
         let outcome = self.engine.control(sql)?;
         if !matches!(outcome, Outcome::Error(_)) {
@@ -138,7 +142,7 @@ impl Interactive {
         Ok(outcome)
     }
 
-    /// The level of transactions that begin from now on: of one session, or
+    /// Sets the level of transactions that begin from now on, of one session or
     /// of all.
     pub fn set_level(&mut self, session: Option<&str>, level: Level) -> Result<(), RunError> {
         self.check_level(level)?;
@@ -150,28 +154,30 @@ impl Interactive {
             None => {
                 self.level = level;
                 self.own_levels.clear();
-                if self.level_has_not_mattered() {
-                    self.set_level_of_the_case(level)?;
+                if self.level_is_unused() {
+                    self.set_case_level(level)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Until now every statement ran alone and committed by itself, as those
-    /// do that make the tables.
-    fn level_has_not_mattered(&self) -> bool {
-        let waited = self.history.events.iter().any(|e| matches!(e.what, What::Waiting { .. }));
-        let idle = self.lives.iter().all(|l| l.in_flight.is_none() && l.tx == TxState::None);
+    /// Whether every statement so far ran alone and in autocommit, as
+    /// statements that create the tables do.
+    fn level_is_unused(&self) -> bool {
+        let waited =
+            self.history.events.iter().any(|e| matches!(e.what, EventKind::Waiting { .. }));
+        let idle = self.sessions.iter().all(|l| l.in_flight.is_none() && l.tx == TxState::None);
         idle && !waited && self.history.transactions.iter().all(|t| t.autocommit)
     }
 
-    /// So the saved case names the level once, and replays at any other.
-    fn set_level_of_the_case(&mut self, level: Level) -> Result<(), RunError> {
-        for live in &mut self.lives {
+    /// Changes the level of the whole case, so that a saved case names it once
+    /// and replays at any other level.
+    fn set_case_level(&mut self, level: Level) -> Result<(), RunError> {
+        for running in &mut self.sessions {
             let limit = self.limits.statement;
-            set_level(self.engine.as_ref(), live.session.as_mut(), level, limit)?;
-            live.level = level;
+            set_level(self.engine.as_ref(), running.session.as_mut(), level, limit)?;
+            running.level = level;
         }
         self.case.session_levels.clear();
         self.case.level = Some(level);
@@ -196,8 +202,8 @@ impl Interactive {
     }
 
     /// Sends a statement, or keeps it until its session is free. Returns when
-    /// every session has answered, waits, or works for longer than the
-    /// patience. What happened is at the end of the history.
+    /// every session has answered, is blocked, or executes for longer than
+    /// `patience`. The new events are at the end of the history.
     pub fn submit(
         &mut self,
         session: &str,
@@ -215,18 +221,18 @@ impl Interactive {
         self.case.steps.push(Step { level, anyway, ..Step::plain(session, sql, Line(0)) });
         self.submitted.push(false);
         self.history.steps.push(SentStep::of(&self.case, self.case.steps.len() - 1));
-        self.send_what_can_go()
+        self.send_ready_steps()
     }
 
-    /// The level that the session has had since it was opened.
+    /// Opens the session unless it is open; returns its level since then.
     fn open_session(&mut self, name: &str) -> Result<Level, RunError> {
-        if let Some(live) = self.lives.iter().find(|l| l.name == name) {
-            return Ok(live.level);
+        if let Some(running) = self.sessions.iter().find(|l| l.name == name) {
+            return Ok(running.level);
         }
         let level = self.level_of(name);
         let mut session = self.engine.open()?;
         set_level(self.engine.as_ref(), session.as_mut(), level, self.limits.statement)?;
-        self.lives.push(Live::new(name, session, level));
+        self.sessions.push(RunningSession::new(name, session, level));
         if self.case.level != Some(level) {
             self.case.session_levels.push((name.into(), level));
         }
@@ -240,7 +246,7 @@ impl Interactive {
             patience: self.patience,
             interrupted: self.interrupted,
             case: &self.case,
-            lives: &mut self.lives,
+            sessions: &mut self.sessions,
             submitted: &mut self.submitted,
             history: &mut self.history,
             wait_detection: &mut self.wait_detection,
@@ -249,111 +255,116 @@ impl Interactive {
         }
     }
 
-    fn send_what_can_go(&mut self) -> Result<(), RunError> {
+    fn send_ready_steps(&mut self) -> Result<(), RunError> {
         let mut run = self.run();
         while run.scan()? {}
         Ok(())
     }
 
-    /// Takes in what happened meanwhile, without waiting for it.
+    /// Records what has happened meanwhile, without waiting.
     pub fn poll(&mut self) -> Result<(), RunError> {
         let mut run = self.run();
         run.patience = Some(Duration::ZERO);
-        run.look()?;
-        // A session that works does not pass the scan either, so whatever
-        // finished may have set a kept statement free.
-        self.send_what_can_go()
+        run.poll_replies()?;
+        // The scan also skips a session that is executing, so any finished
+        // statement may have made a kept statement ready.
+        self.send_ready_steps()
     }
 
     pub fn anything_in_flight(&self) -> bool {
-        self.lives.iter().any(|l| l.in_flight.is_some())
+        self.sessions.iter().any(|l| l.in_flight.is_some())
     }
 
-    /// Ends the statement that a session works on or waits with. False when
-    /// there is none.
+    /// Cancels the statement that a session is executing or blocked in. False
+    /// when there is none.
     pub fn cancel(&mut self, session: &str) -> Result<bool, RunError> {
-        let found = self.lives.iter().position(|l| l.name == session && l.in_flight.is_some());
-        let Some(who) = found else { return Ok(false) };
+        let found = self.sessions.iter().position(|l| l.name == session && l.in_flight.is_some());
+        let Some(index) = found else { return Ok(false) };
         self.interfered = true;
         let retries = self.engine.profile().waiting == Waiting::Retry;
         let mut run = self.run();
-        if retries && run.lives[who].wait_order().is_some() {
-            run.fail_busy(who, "cancelled by hand")?;
+        if retries && run.sessions[index].wait_order().is_some() {
+            run.fail_busy(index, "cancelled by hand")?;
         } else {
-            run.cancel(who)?;
-            // Its "waiting" is over, but the server's view may lag behind.
+            run.cancel(index)?;
+            // The wait is over, but the server's lock view may lag.
             let limit = run.limits.statement;
-            run.await_cancelled(who, limit)?;
+            run.await_cancelled(index, limit)?;
         }
-        self.send_what_can_go()?;
+        self.send_ready_steps()?;
         Ok(true)
     }
 
     pub fn sessions(&self) -> Vec<SessionView> {
-        self.lives.iter().map(|live| self.view(live)).collect()
+        self.sessions.iter().map(|running| self.view(running)).collect()
     }
 
-    fn view(&self, live: &Live) -> SessionView {
-        let state = match (&live.in_flight, live.tx) {
+    fn view(&self, running: &RunningSession) -> SessionView {
+        let state = match (&running.in_flight, running.tx) {
             (Some(f), _) if f.waiting.is_some() => {
-                SessionState::Waiting { sql: f.sql.clone(), on: self.waited_for(f.step) }
+                SessionState::Waiting { sql: f.sql.clone(), on: self.lock_holders(f.step) }
             }
             (Some(f), _) => SessionState::Working { sql: f.sql.clone() },
             (None, TxState::None) => SessionState::Idle,
             (None, TxState::Open(_)) => SessionState::Open,
             (None, TxState::Failed(_)) => SessionState::Failed,
-            (None, TxState::Dead) => SessionState::Ended,
+            (None, TxState::Aborted) => SessionState::Ended,
             (None, TxState::Gone) => SessionState::Gone,
         };
-        let unsent = |(i, step): (usize, &Step)| !self.submitted[i] && step.session == live.name;
+        let unsent = |(i, step): (usize, &Step)| !self.submitted[i] && step.session == running.name;
         let queued =
             self.case.steps.iter().enumerate().filter(|(i, step)| unsent((*i, step))).count();
-        SessionView { name: live.name.clone(), level: self.level_of(&live.name), state, queued }
+        SessionView {
+            name: running.name.clone(),
+            level: self.level_of(&running.name),
+            state,
+            queued,
+        }
     }
 
-    fn waited_for(&self, step: Option<usize>) -> Vec<String> {
+    fn lock_holders(&self, step: Option<usize>) -> Vec<String> {
         let events = self.history.events.iter().rev();
         let found = events.filter(|e| e.step == step).find_map(|e| match &e.what {
-            What::Waiting { on } => Some(on.clone()),
+            EventKind::Waiting { on } => Some(on.clone()),
             _ => None,
         });
         found.unwrap_or_default()
     }
 
-    /// Who may be in the way of a session, where the engine does not say: the
-    /// others that have a transaction open.
-    pub fn suspects(&self, session: &str) -> Vec<String> {
-        let open = |l: &&Live| matches!(l.tx, TxState::Open(_) | TxState::Failed(_));
-        self.lives.iter().filter(open).map(|l| l.name.clone()).filter(|n| n != session).collect()
+    /// The sessions that may block this one, where the engine does not report
+    /// lock holders: the others with an open transaction.
+    pub fn possible_lock_holders(&self, session: &str) -> Vec<String> {
+        let open = |l: &&RunningSession| matches!(l.tx, TxState::Open(_) | TxState::Failed(_));
+        self.sessions.iter().filter(open).map(|l| l.name.clone()).filter(|n| n != session).collect()
     }
 
-    /// Whether nobody is left who could set a waiting session free.
-    pub fn all_wait(&self) -> bool {
-        let holds = |l: &Live| {
+    /// Whether no session is left that could end a lock wait.
+    pub fn all_blocked(&self) -> bool {
+        let holds = |l: &RunningSession| {
             l.in_flight.as_ref().is_some_and(|f| f.waiting.is_none())
                 || (l.in_flight.is_none() && matches!(l.tx, TxState::Open(_) | TxState::Failed(_)))
         };
-        self.anything_in_flight() && !self.lives.iter().any(holds)
+        self.anything_in_flight() && !self.sessions.iter().any(holds)
     }
 
-    /// Back to an empty database and no sessions.
+    /// Returns to an empty database without sessions.
     pub fn reset(&mut self) -> Result<(), RunError> {
         let retries = self.engine.profile().waiting == Waiting::Retry;
-        for live in &mut self.lives {
-            if let Some(f) = &live.in_flight
+        for running in &mut self.sessions {
+            if let Some(f) = &running.in_flight
                 && !(retries && f.waiting.is_some())
-                && self.engine.cancel(live.session.id()).is_ok()
+                && self.engine.cancel(running.session.id()).is_ok()
             {
-                live.session.reply(LETTING_GO);
+                running.session.reply(CLOSE_LIMIT);
             }
         }
-        for live in &mut self.lives {
-            if live.tx != TxState::Gone {
-                live.session.start("rollback");
-                live.session.reply(LETTING_GO);
+        for running in &mut self.sessions {
+            if running.tx != TxState::Gone {
+                running.session.start("rollback");
+                running.session.reply(CLOSE_LIMIT);
             }
         }
-        self.lives.clear();
+        self.sessions.clear();
         if self.engine.control("select 1").is_err() {
             self.engine.revive()?;
         }
@@ -369,8 +380,8 @@ impl Interactive {
         Ok(())
     }
 
-    /// Starts over with the setup and the levels of a case; its steps are for
-    /// the caller to submit.
+    /// Starts over with the setup and the levels of a case. The caller submits
+    /// its steps.
     pub fn load(&mut self, case: &Case) -> Result<(), RunError> {
         self.reset()?;
         if let Some(level) = case.level {

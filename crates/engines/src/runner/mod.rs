@@ -1,45 +1,49 @@
-//! Runs a case on an engine and writes down what happened.
+//! Runs a case on an engine and records the history.
 //!
-//! The protocol is Algorithm 1 of WriteCheck (VLDB'25) with the server asked
-//! instead of a clock: statements are submitted in schedule order; those of a
-//! waiting transaction are passed over; whenever something finishes, what it
-//! set free is collected and the schedule is scanned again from its start.
+//! The protocol is Algorithm 1 of WriteCheck (VLDB'25), with the server's lock
+//! view instead of a clock: statements are submitted in schedule order, those
+//! of a blocked transaction are skipped, and whenever a statement finishes, the
+//! statements that it unblocked are collected and the schedule is scanned again
+//! from its start.
 //!
 //! ```text
 //!   scan ──► send one statement ──► settle: every session has answered,
-//!    ▲                              or the server says that it waits
-//!    └──────── something resumed ◄──┘
+//!    ▲                              or the server reports it as blocked
+//!    └──────── a statement resumed ◄┘
 //! ```
 //!
-//! What it does not do: it judges nothing. Errors of the server are outcomes
-//! in the history; only a target that cannot be used at all is an `Err`.
+//! The runner judges nothing. Errors of the server are outcomes in the history;
+//! only a target that cannot be used at all is an `Err`.
 
-mod asking;
-mod death;
 mod final_state;
 pub mod interactive;
-mod live;
+mod lock_view;
+mod replies;
 mod retrying;
 mod run;
+mod server_failure;
+mod session;
 mod settle;
 
 use crate::engine::{ANSWER_LIMIT, Engine, EngineError, Outcome, Session};
-use isolde_core::history::{DbError, History, SentStep};
-use isolde_core::sql::{self, Kind};
-use isolde_core::{Case, Level};
-use live::Live;
+use isolde_model::history::{DbError, History, SentStep};
+use isolde_model::{Case, Level};
+use isolde_sql as sql;
+use isolde_sql::Kind;
 use run::Run;
+use session::RunningSession;
 use std::time::{Duration, Instant};
 
-pub use death::COMES_BACK;
-pub(crate) use death::LAST_WORDS;
+pub(crate) use server_failure::FINAL_REPLY_LIMIT;
+pub use server_failure::RECOVERY_LIMIT;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// A statement that works (does not wait) longer than this is cancelled.
+    /// A statement that executes (is not blocked) longer than this is
+    /// cancelled.
     pub statement: Duration,
     /// How long the engine may take to break a deadlock before its members
-    /// count as waiting.
+    /// count as blocked.
     pub deadlock: Duration,
     /// How long a cancelled statement may take to end.
     pub cancel: Duration,
@@ -65,15 +69,15 @@ pub enum RunError {
     NoSuchLevel { engine: String, level: Level, known: String },
     #[error("{engine} refused to set the level {level}: {error}")]
     Level { engine: String, level: Level, error: DbError },
-    /// The server fell and could not be brought back.
+    /// The server failed and could not be restored.
     #[error("the server did not come back: {0}")]
-    NotBack(EngineError),
+    NotRestored(EngineError),
     #[error("stopped")]
     Interrupted,
 }
 
 /// An idle session kept for the next run.
-struct Pooled {
+struct PooledSession {
     session: Box<dyn Session>,
     level: Option<Level>,
 }
@@ -81,19 +85,19 @@ struct Pooled {
 pub struct Runner {
     pub engine: Box<dyn Engine>,
     pub limits: Limits,
-    /// Asked between statements; true ends the run.
+    /// Polled between statements; true ends the run.
     pub interrupted: fn() -> bool,
-    /// A user's server that is gone is not waited for beyond this.
+    /// The latest time until which to wait for a user's server that is down.
     pub deadline: Option<Instant>,
-    /// How long each wait took from sending the statement to knowing it.
+    /// For each lock wait, the time from sending the statement to detecting it.
     pub wait_detection: Vec<Duration>,
-    /// How long statements that do not wait usually take.
+    /// How long statements that are not blocked usually take.
     typical_reply: Duration,
-    pool: Vec<Pooled>,
-    /// Runs the setups; a connection of its own, so that what a setup leaves
-    /// behind touches neither the control connection nor the case's sessions.
-    preparer: Option<Box<dyn Session>>,
-    /// The server is gone and has not been brought back.
+    pool: Vec<PooledSession>,
+    /// Runs the setups on a connection of its own, so that session state of a
+    /// setup affects neither the control connection nor the case's sessions.
+    setup_session: Option<Box<dyn Session>>,
+    /// The server is down and has not been restored.
     down: bool,
 }
 
@@ -107,7 +111,7 @@ impl Runner {
             wait_detection: Vec::new(),
             typical_reply: Duration::from_micros(150),
             pool: Vec::new(),
-            preparer: None,
+            setup_session: None,
             down: false,
         }
     }
@@ -117,30 +121,31 @@ impl Runner {
         self.check_levels(case, level)?;
         self.clear()?;
         if let Err(error) = self.set_up(case) {
-            let death = self.death_by(error)?;
+            let death = self.server_failure(error)?;
             return Ok(self.not_run(case, level, death));
         }
         self.run_steps(case, level)
     }
 
-    /// Empties the database, whatever the last run left of it.
+    /// Empties the database, whatever the last run left in it.
     pub fn clear(&mut self) -> Result<(), RunError> {
-        self.bring_back()?;
+        self.restore_server()?;
         if let Err(error) = self.engine.clear() {
-            // It went down between two runs, by nothing that either of them did.
-            self.death_by(error.into())?;
-            self.bring_back()?;
+            // The server went down between two runs; neither of them is the
+            // cause.
+            self.server_failure(error.into())?;
+            self.restore_server()?;
             self.engine.clear()?;
         }
         Ok(())
     }
 
-    /// Runs the steps on the database as it stands.
+    /// Runs the steps on the database as it is.
     pub fn run_steps(&mut self, case: &Case, level: Option<Level>) -> Result<History, RunError> {
-        let mut lives = match self.open_sessions(case, level) {
-            Ok(lives) => lives,
+        let mut sessions = match self.open_sessions(case, level) {
+            Ok(sessions) => sessions,
             Err(error) => {
-                let death = self.death_by(error)?;
+                let death = self.server_failure(error)?;
                 return Ok(self.not_run(case, level, death));
             }
         };
@@ -152,7 +157,7 @@ impl Runner {
             patience: None,
             interrupted: self.interrupted,
             case,
-            lives: &mut lives,
+            sessions: &mut sessions,
             submitted: &mut vec![false; case.steps.len()],
             history: &mut history,
             wait_detection: &mut self.wait_detection,
@@ -161,14 +166,14 @@ impl Runner {
         };
         let outcome = run.schedule();
         let finals = if outcome.is_ok() { run.read_final_state() } else { Vec::new() };
-        self.keep_clean_sessions(lives, outcome.is_ok());
+        self.keep_clean_sessions(sessions, outcome.is_ok());
         outcome?;
         history.final_state = finals;
-        self.notice_death(&mut history);
+        self.record_server_failure(&mut history);
         Ok(history)
     }
 
-    /// Whether the engine has every level that a case asks for.
+    /// Checks that the engine has every level that a case needs.
     pub fn check_levels(&self, case: &Case, level: Option<Level>) -> Result<(), RunError> {
         let profile = self.engine.profile();
         let known = profile.level_names();
@@ -196,7 +201,7 @@ impl Runner {
         if statements.is_empty() {
             return Ok(());
         }
-        let mut session = match self.preparer.take().filter(|s| s.is_alive()) {
+        let mut session = match self.setup_session.take().filter(|s| s.is_alive()) {
             Some(session) => session,
             None => self.engine.open()?,
         };
@@ -212,14 +217,18 @@ impl Runner {
             }
         }
         if clean {
-            self.preparer = Some(session);
+            self.setup_session = Some(session);
         }
         Ok(())
     }
 
-    fn open_sessions(&mut self, case: &Case, level: Option<Level>) -> Result<Vec<Live>, RunError> {
+    fn open_sessions(
+        &mut self,
+        case: &Case,
+        level: Option<Level>,
+    ) -> Result<Vec<RunningSession>, RunError> {
         let default = self.engine.profile().default_level;
-        let mut lives = Vec::new();
+        let mut sessions = Vec::new();
         for name in case.sessions() {
             let wanted = case.session_level(name, level).unwrap_or(default);
             let mut pooled = match self.pool.pop().filter(|p| p.session.is_alive()) {
@@ -227,33 +236,33 @@ impl Runner {
                     pooled.session.forget_tables();
                     pooled
                 }
-                None => Pooled { session: self.engine.open()?, level: None },
+                None => PooledSession { session: self.engine.open()?, level: None },
             };
             if pooled.level != Some(wanted) {
                 let limit = self.limits.statement.max(ANSWER_LIMIT);
                 set_level(self.engine.as_ref(), pooled.session.as_mut(), wanted, limit)?;
             }
-            lives.push(Live::new(name, pooled.session, wanted));
+            sessions.push(RunningSession::new(name, pooled.session, wanted));
         }
-        Ok(lives)
+        Ok(sessions)
     }
 
-    /// Sessions that hold nothing of the run go back into the pool; dropping
-    /// one closes its connection. Where one may have left something, all go:
-    /// it may be in the database's own settings and need them to be closed.
-    fn keep_clean_sessions(&mut self, lives: Vec<Live>, finished: bool) {
-        if !finished || lives.iter().any(|l| l.tainted) {
+    /// Returns clean sessions to the pool; dropping a session closes its
+    /// connection. If one session may have left something behind, all are
+    /// closed: it may be a setting of the database that takes effect only then.
+    fn keep_clean_sessions(&mut self, sessions: Vec<RunningSession>, finished: bool) {
+        if !finished || sessions.iter().any(|l| l.tainted) {
             self.pool.clear();
-            self.preparer = None;
+            self.setup_session = None;
             return;
         }
-        // Popped from the end next time: the first session gets its own again.
-        // One whose transaction the engine ended is closed: MariaDB leaves its
-        // READ ONLY to the transaction that comes next, Dolt the snapshot of a
-        // statement that failed.
-        for live in lives.into_iter().rev().filter(|l| l.is_idle() && !l.aborted) {
-            let level = (!live.level_changed).then_some(live.level);
-            self.pool.push(Pooled { session: live.session, level });
+        // Sessions are popped from the end, so in this order the first one gets
+        // its own connection again. A session whose transaction the engine has
+        // ended is closed: MariaDB applies its READ ONLY to the next
+        // transaction, Dolt the snapshot of a failed statement.
+        for running in sessions.into_iter().rev().filter(|l| l.is_idle() && !l.aborted) {
+            let level = (!running.level_changed).then_some(running.level);
+            self.pool.push(PooledSession { session: running.session, level });
         }
     }
 }

@@ -1,21 +1,24 @@
-//! Settling with engines that answer at once, perhaps with "busy".
+//! Settling with engines that answer "busy" at once instead of blocking.
 
 use super::RunError;
 use super::run::Run;
-use super::settle::Finished;
+use super::settle::Completion;
 use crate::engine::{Outcome, Reply, WaitState};
-use isolde_core::history::ErrorClass;
-use isolde_core::profile::Waiting;
+use isolde_model::history::ErrorClass;
+use isolde_model::profile::Waiting;
 use std::time::{Duration, Instant};
 
 impl Run<'_> {
-    /// For engines that answer at once, perhaps with "busy": what is busy
-    /// waits, and is tried again whenever somebody else has got on.
-    pub(super) fn settle_at_once(&mut self, finished: &mut Vec<Finished>) -> Result<(), RunError> {
-        for who in self.outstanding(finished) {
-            let waits = self.lives[who].wait_order().is_some();
+    /// Treats a busy statement as blocked, and retries it whenever another
+    /// session has made progress.
+    pub(super) fn settle_by_retrying(
+        &mut self,
+        finished: &mut Vec<Completion>,
+    ) -> Result<(), RunError> {
+        for index in self.outstanding(finished) {
+            let waits = self.sessions[index].wait_order().is_some();
             if !waits {
-                self.await_reply(who, finished)?;
+                self.await_reply(index, finished)?;
             }
         }
         if self.engine.profile().waiting == Waiting::Never {
@@ -25,17 +28,17 @@ impl Run<'_> {
             finished.iter().position(|f| f.wait_order.is_none() && is_busy(&f.reply))
         {
             let busy = finished.remove(at);
-            self.mark_busy(busy.who);
+            self.mark_busy(busy.index);
             if finished.is_empty() {
                 return Ok(());
             }
         }
         loop {
             let mut waiters = self.outstanding(finished);
-            waiters.sort_by_key(|who| self.lives[*who].wait_order());
+            waiters.sort_by_key(|index| self.sessions[*index].wait_order());
             let before = finished.len();
-            for who in waiters {
-                self.retry(who, finished)?;
+            for index in waiters {
+                self.retry(index, finished)?;
                 if finished.len() > before {
                     break;
                 }
@@ -46,39 +49,43 @@ impl Run<'_> {
         }
     }
 
-    fn await_reply(&mut self, who: usize, finished: &mut Vec<Finished>) -> Result<(), RunError> {
+    fn await_reply(
+        &mut self,
+        index: usize,
+        finished: &mut Vec<Completion>,
+    ) -> Result<(), RunError> {
         let began = Instant::now();
         loop {
-            if self.bury(finished) {
+            if self.finish_lost_statements(finished) {
                 return Ok(());
             }
-            if let Some(reply) = self.lives[who].session.reply(Duration::from_millis(50)) {
-                self.accept(who, reply, finished);
+            if let Some(reply) = self.sessions[index].session.reply(Duration::from_millis(50)) {
+                self.accept(index, reply, finished);
                 return Ok(());
             }
-            // A retry must come to its end, or it would be sent twice.
-            let fresh = self.lives[who].wait_order().is_none();
+            // A retry must finish, or the statement would be sent twice.
+            let fresh = self.sessions[index].wait_order().is_none();
             if fresh && self.patience.is_some_and(|p| began.elapsed() >= p) {
                 return Ok(());
             }
-            self.cancel_overdue(&[who], &[WaitState::Free])?;
+            self.cancel_overdue(&[index], &[WaitState::Free])?;
         }
     }
 
-    fn retry(&mut self, who: usize, finished: &mut Vec<Finished>) -> Result<(), RunError> {
-        let Some(sql) = self.lives[who].in_flight.as_ref().map(|f| f.sql.clone()) else {
+    fn retry(&mut self, index: usize, finished: &mut Vec<Completion>) -> Result<(), RunError> {
+        let Some(sql) = self.sessions[index].in_flight.as_ref().map(|f| f.sql.clone()) else {
             return Ok(());
         };
-        self.lives[who].session.start(&sql);
-        self.await_reply(who, finished)?;
-        if finished.last().is_some_and(|f| f.who == who && is_busy(&f.reply)) {
+        self.sessions[index].session.start(&sql);
+        self.await_reply(index, finished)?;
+        if finished.last().is_some_and(|f| f.index == index && is_busy(&f.reply)) {
             finished.pop();
         }
         Ok(())
     }
 
-    fn mark_busy(&mut self, who: usize) {
-        self.mark_waiting(&[who], &[WaitState::Waiting(Vec::new())]);
+    fn mark_busy(&mut self, index: usize) {
+        self.mark_waiting(&[index], &[WaitState::Waiting(Vec::new())]);
     }
 }
 

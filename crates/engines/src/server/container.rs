@@ -1,26 +1,25 @@
-//! A server in a container: started by the runtime's command, then used like
-//! a user's server, through its URL.
+//! A server in a container: started by the runtime's command, then used like a
+//! user's server, through its URL.
 //!
-//! No container engine runs where Isolde is developed; what is tested is the
-//! command that is built (see `via`) and what happens when it fails.
+//! The development machines have no container engine; the tests cover the
+//! command line (see `via`) and its failure.
 
-use crate::connect::secret::Secret;
 use crate::connect::url::ServerUrl;
 use crate::engine::*;
+use crate::named_engine::NamedEngine;
+use crate::secret::Secret;
 use crate::server::via::{Runtime, container_command, password_variables, stop_command};
 use crate::server::{free_port, spawn_guarded};
-use crate::spec::PgLinks;
-use crate::target::{Named, Target};
-use isolde_core::history::TargetInfo;
-use isolde_core::{Level, Profile};
+use isolde_model::history::TargetInfo;
+use isolde_model::{Level, Profile};
 use rustix::process::Signal;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Pulling an image takes its time.
+/// Pulling an image may take long.
 const START_LIMIT: Duration = Duration::from_secs(600);
 
-/// The container goes with it.
+/// A running container, which is stopped when this is dropped.
 struct Container {
     child: Child,
     runtime: Runtime,
@@ -30,7 +29,7 @@ struct Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        // The client's end does not end the container.
+        // Ending the client process does not end the container.
         let words = stop_command(self.runtime, &self.name);
         let _ = Command::new(&words[0])
             .args(&words[1..])
@@ -42,8 +41,16 @@ impl Drop for Container {
     }
 }
 
-pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
-    let target = Target::Named(named.clone()).to_string();
+/// Opens an engine on a server, by its URL, under the given target name.
+pub type OpenUrl<'a> = &'a dyn Fn(&ServerUrl, &str) -> EngineResult<Box<dyn Engine>>;
+
+/// Starts a container with the named engine and connects to it.
+pub fn open(
+    runtime: Runtime,
+    named: &NamedEngine,
+    open_url: OpenUrl<'_>,
+) -> EngineResult<Box<dyn Engine>> {
+    let target = named.to_string();
     let unreachable =
         |why: String| EngineError::Unreachable(format!("{target} via {runtime}: {why}"));
     let port = free_port().map_err(|e| unreachable(e.to_string()))?;
@@ -73,8 +80,9 @@ pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
             let tail = crate::server::tail(container.log.path(), 2000).unwrap_or_default();
             return Err(unreachable(format!("it ended ({status}): {tail}")));
         }
-        match Target::Url(url.clone()).open_as(&target) {
-            // Its image starts without a password; it gets one before anything else.
+        match open_url(&url, &target) {
+            // Its image starts without a password; set one before anything
+            // else.
             Ok(mut inner) if named.engine == "tidb" && url.password.is_none() => {
                 inner.control(&format!("set password = '{}'", password.reveal()))?;
                 url.password = Some(password.clone());
@@ -88,9 +96,9 @@ pub fn open(runtime: Runtime, named: &Named) -> EngineResult<Box<dyn Engine>> {
     }
 }
 
-/// An engine whose server goes when it goes.
+/// An engine on a server in a container, which is stopped with it.
 struct Contained {
-    // First, so that its database is dropped while there is a server.
+    // First, so that its database is dropped while the server still runs.
     inner: Box<dyn Engine>,
     container: Container,
 }
@@ -129,16 +137,30 @@ impl Engine for Contained {
     fn tables(&mut self) -> EngineResult<Vec<String>> {
         self.inner.tables()
     }
+    fn breaks_deadlocks_within(&self) -> Option<Duration> {
+        self.inner.breaks_deadlocks_within()
+    }
+    fn client_address(&self) -> Option<ClientAddress> {
+        self.inner.client_address().map(|address| match address {
+            ClientAddress::Server(info) => {
+                ClientAddress::Server(ClientInfo { private: true, ..info })
+            }
+            file => file,
+        })
+    }
+    fn server_control(&mut self) -> Option<&mut dyn ServerControl> {
+        Some(self)
+    }
+    fn spec_connections(&mut self) -> Option<&mut dyn SpecConnections> {
+        self.inner.spec_connections()
+    }
+}
+
+impl ServerControl for Contained {
     fn revive(&mut self) -> EngineResult<()> {
         self.inner.revive()
     }
-    fn client(&self) -> Option<ClientInfo> {
-        self.inner.client().map(|place| ClientInfo { private: true, ..place })
-    }
-    fn spec_links(&mut self, test: &str, sessions: &[String]) -> EngineResult<Option<PgLinks>> {
-        self.inner.spec_links(test, sessions)
-    }
-    fn server_ended(&mut self, patience: Duration) -> Option<String> {
+    fn exit_status(&mut self, patience: Duration) -> Option<String> {
         let status = crate::server::exit_status(&mut self.container.child, patience)?;
         Some(format!("its container ended ({status})"))
     }

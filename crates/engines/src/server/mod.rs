@@ -1,14 +1,14 @@
-//! Starts servers, finds out whose they are, and cleans up behind them.
+//! Starts and stops database servers, and removes what they leave behind.
 //!
-//! `private` starts a server of our own, in a directory of `scratch` and as a
+//! `private` starts a server of Isolde's own, in a `scratch` directory and as a
 //! `process` that does not outlive Isolde; `container` does the same with the
-//! commands that `via` builds. On a user's server Isolde works in a database
-//! whose name says who made it (`owner`), so that `leftovers` can remove those
-//! of the dead. None of this knows a database: how each kind of server is set
-//! up is said in its engine's own room.
+//! command lines that `via` builds. On a user's server Isolde works in a
+//! database whose name identifies its `owner`, so that the databases of dead
+//! owners can be found and dropped (`abandoned`). Nothing here is specific to
+//! one database: each engine's module knows how its servers are set up.
 
+pub mod abandoned;
 pub mod container;
-pub mod leftovers;
 pub mod owner;
 mod private;
 mod process;
@@ -17,5 +17,5 @@ pub mod via;
 
 pub use private::{PrivateServer, Recipe, free_port};
 pub(crate) use process::{
-    die_with_us, exit_status, program, spawn_guarded, tail, write_for_server,
+    exit_status, kill_with_parent, program, spawn_guarded, tail, write_for_server,
 };

@@ -1,28 +1,30 @@
-//! Who made a database on a server that is not ours, by the database's name:
-//! `isolde_MACHINE_BOOT_PROCESS_START_NUMBER`. The name is all that a killed
-//! process leaves behind, so it says whether its owner can still be alive.
+//! The process that made a database on a user's server, encoded in the
+//! database's name: `isolde_MACHINE_BOOT_PROCESS_START_NUMBER`. A killed
+//! process leaves nothing else behind, so the name must show whether its owner
+//! can still be alive.
 
 use crate::names::quote_if_needed;
 use std::fmt;
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A process, on a machine, since a start of that machine.
+/// A process on a machine, since a boot of that machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     machine: String,
     boot: String,
     process: u32,
-    /// In ticks since the machine's start: another process with the same
-    /// number began at another time.
+    /// In ticks since the boot: another process with the same number began at
+    /// another time.
     start: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
+pub enum OwnerState {
     Dead,
     Alive,
-    /// On another machine, or in another container: nobody here can tell.
+    /// On another machine or in another container, so that its state is unknown
+    /// here.
     Elsewhere,
 }
 
@@ -35,8 +37,8 @@ impl Owner {
         Owner { machine: this_machine(), boot: this_boot(), process, start }
     }
 
-    /// Unlikely to exist; CREATE DATABASE fails if it does, and nothing is
-    /// touched.
+    /// A database name that is unlikely to exist; if it does, CREATE DATABASE
+    /// fails, and nothing is touched.
     pub fn fresh_database_name(&self) -> String {
         static COUNTER: AtomicU32 = AtomicU32::new(0);
         let name = format!("{self}_{}", COUNTER.fetch_add(1, Ordering::Relaxed));
@@ -44,8 +46,8 @@ impl Owner {
         name
     }
 
-    /// Whose database this is. None unless the name has exactly the form that
-    /// Isolde gives: anything else is somebody's own.
+    /// The owner of a database. None unless the name has exactly the form that
+    /// Isolde uses: any other database belongs to the user.
     pub fn of_database(name: &str) -> Option<Owner> {
         let (owner, number) = name.rsplit_once('_')?;
         let number: u32 = number.parse().ok()?;
@@ -71,15 +73,15 @@ impl Owner {
         (parts.next().is_none() && owner.to_string() == text).then_some(owner)
     }
 
-    pub fn life(&self) -> Life {
+    pub fn state(&self) -> OwnerState {
         if self.machine != this_machine() {
-            return Life::Elsewhere;
+            return OwnerState::Elsewhere;
         }
-        // What ran before the machine was started again is gone.
+        // All processes from before the last boot have ended.
         if self.boot == this_boot() && start_of(self.process) == Some(self.start) {
-            return Life::Alive;
+            return OwnerState::Alive;
         }
-        Life::Dead
+        OwnerState::Dead
     }
 }
 
@@ -90,14 +92,14 @@ impl fmt::Display for Owner {
     }
 }
 
-/// A machine or container: two that share a server must not take each other's
-/// processes for their own.
+/// Identifies a machine or container: two that share a server must not mistake
+/// each other's processes for their own.
 fn this_machine() -> String {
     let mut text = String::new();
     for file in ["/etc/machine-id", "/proc/sys/kernel/hostname"] {
         text += &fs::read_to_string(file).unwrap_or_default();
     }
-    // Numbers of processes mean something only among those that see them.
+    // Process numbers are valid only within one PID namespace.
     let processes = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     text += &processes.to_string_lossy();
     format!("{:08x}", fingerprint(&text) as u32)
@@ -116,10 +118,10 @@ fn fingerprint(text: &str) -> u64 {
 }
 
 /// When a process began; none if there is no such process, or it has ended and
-/// only waits to be counted.
+/// is a zombie.
 fn start_of(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The program's name stands in brackets and may hold anything.
+    // The program's name is in parentheses and may contain any character.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     if fields.next()? == "Z" {
         return None;
@@ -132,43 +134,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_says_whose_it_is_and_that_one_lives() {
+    fn a_database_name_identifies_its_living_owner() {
         let me = Owner::this_process();
         let name = me.fresh_database_name();
         assert!(name.len() <= 63 && name != me.fresh_database_name(), "{name}");
         assert_eq!(Owner::of_database(&name), Some(me.clone()));
-        assert_eq!(me.life(), Life::Alive);
+        assert_eq!(me.state(), OwnerState::Alive);
     }
 
     #[test]
-    fn the_dead_are_told_from_those_elsewhere() {
+    fn dead_owners_are_distinguished_from_other_machines() {
         let me = Owner::this_process();
         let other = |change: fn(&mut Owner)| {
             let mut owner = me.clone();
             change(&mut owner);
-            owner.life()
+            owner.state()
         };
-        // The same number, but it began at another time: another process.
-        assert_eq!(other(|o| o.start += 1), Life::Dead);
-        assert_eq!(other(|o| o.process = u32::MAX), Life::Dead);
-        assert_eq!(other(|o| o.boot = "zzzz".into()), Life::Dead);
-        assert_eq!(other(|o| o.machine = "zzzzzzzz".into()), Life::Elsewhere);
+        // The same number, but another start time: another process.
+        assert_eq!(other(|o| o.start += 1), OwnerState::Dead);
+        assert_eq!(other(|o| o.process = u32::MAX), OwnerState::Dead);
+        assert_eq!(other(|o| o.boot = "zzzz".into()), OwnerState::Dead);
+        assert_eq!(other(|o| o.machine = "zzzzzzzz".into()), OwnerState::Elsewhere);
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let process = child.id();
         let start = start_of(process).unwrap();
         let owner = Owner { process, start, ..me };
-        assert_eq!(owner.life(), Life::Alive);
+        assert_eq!(owner.state(), OwnerState::Alive);
         child.kill().unwrap();
         while start_of(process).is_some() {
             std::thread::yield_now();
         }
-        // Not even waited for yet.
-        assert_eq!(owner.life(), Life::Dead);
+        // It has ended and is not reaped yet.
+        assert_eq!(owner.state(), OwnerState::Dead);
         child.wait().unwrap();
     }
 
     #[test]
-    fn names_of_others_are_nobodys() {
+    fn other_database_names_have_no_owner() {
         for name in [
             "isolde",
             "isolde_notes",

@@ -1,10 +1,10 @@
 //! Private servers: started in a temporary directory on a free loopback port,
-//! owned by this process, gone with it.
+//! owned by this process, and ended with it.
 //!
 //! A server must not outlive Isolde, however Isolde ends. On a normal end, a
-//! panic or Ctrl-C the destructor stops it. Against SIGKILL each server asks
-//! the kernel for a signal when its parent dies. The kernel means the parent
-//! *thread*, so all servers are spawned by one thread that never ends.
+//! panic or Ctrl-C the destructor stops it. For the case of SIGKILL each server
+//! asks the kernel for a signal when its parent dies. The kernel means the
+//! parent *thread*, so all servers are spawned by one thread that never ends.
 
 use super::process::{children, exit_status, give_away, signal, spawn_guarded, tail};
 use super::scratch::{Scratch, scratch_dir};
@@ -18,8 +18,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it answers.
+/// Time limit for a server's start.
 const START_LIMIT: Duration = Duration::from_secs(90);
+
+/// How many ports are tried before a server counts as not starting.
+const PORTS: usize = 4;
 
 pub struct PrivateServer {
     child: Child,
@@ -27,31 +30,56 @@ pub struct PrivateServer {
     log: PathBuf,
     pub port: u16,
     pub data: PathBuf,
-    // Last, so that the directory goes after the process.
+    // Last, so that the directory is removed after the process has ended.
     _dir: Scratch,
 }
 
 /// How one kind of server is initialised and started.
 pub struct Recipe<'a> {
     pub install: &'a Install,
-    /// The name of the prepared data directory: what differs in
-    /// `initialise` differs in name.
+    /// The name of the prepared data directory. Different results of
+    /// `initialise` need different names.
     pub template: String,
-    /// Fills an empty data directory. Its result is kept as a template, so
-    /// this runs once a version.
+    /// Fills an empty data directory. The result is kept as a template, so this
+    /// runs once per version.
     pub initialise: &'a dyn Fn(&Path) -> Vec<Command>,
     /// The server's command for a data directory and a port.
     pub start: &'a dyn Fn(&Path, u16) -> Command,
-    /// Sent to stop it at once without leaving anything behind.
+    /// The signal that stops it at once without leaving anything behind.
     pub stop_signal: Signal,
 }
 
 impl PrivateServer {
-    /// Starts a server and waits until `ready` can talk to it.
+    /// Starts a server and waits until `ready` can talk to it. If another
+    /// program takes the port first, the server is started again on another.
     pub fn start<T>(
         recipe: &Recipe<'_>,
         cache: &Cache,
         ready: impl Fn(&PrivateServer) -> EngineResult<T>,
+    ) -> EngineResult<(PrivateServer, T)> {
+        PrivateServer::start_on(recipe, cache, ready, free_port)
+    }
+
+    fn start_on<T>(
+        recipe: &Recipe<'_>,
+        cache: &Cache,
+        ready: impl Fn(&PrivateServer) -> EngineResult<T>,
+        mut port: impl FnMut() -> io::Result<u16>,
+    ) -> EngineResult<(PrivateServer, T)> {
+        for _ in 1..PORTS {
+            match PrivateServer::start_once(recipe, cache, &ready, &mut port) {
+                Err(error) if is_port_taken(&error) => {}
+                result => return result,
+            }
+        }
+        PrivateServer::start_once(recipe, cache, &ready, &mut port)
+    }
+
+    fn start_once<T>(
+        recipe: &Recipe<'_>,
+        cache: &Cache,
+        ready: &impl Fn(&PrivateServer) -> EngineResult<T>,
+        port: &mut impl FnMut() -> io::Result<u16>,
     ) -> EngineResult<(PrivateServer, T)> {
         let name = format!("{} {}", recipe.install.engine, recipe.install.version);
         let failed = |what: &str, e: &dyn std::fmt::Display| {
@@ -64,7 +92,7 @@ impl PrivateServer {
         let data = dir.path().join("data");
         copy_tree(&template, &data).map_err(|e| failed("cannot copy the data directory", &e))?;
         let log = dir.path().join("server.log");
-        let port = free_port().map_err(|e| failed("no free port", &e))?;
+        let port = port().map_err(|e| failed("no free port", &e))?;
         let file = File::create(&log).map_err(|e| failed("cannot write a log", &e))?;
         let mut command = (recipe.start)(&data, port);
         let copy = file.try_clone().map_err(|e| failed("cannot write a log", &e))?;
@@ -93,7 +121,7 @@ impl PrivateServer {
             }
             match ready(self) {
                 Ok(client) => return Ok(client),
-                // Somebody else's server on our port: never touch it.
+                // Another server listens on the port: never touch it.
                 Err(EngineError::Refused(why)) => return Err(EngineError::Refused(why)),
                 Err(error) => last = error.to_string(),
             }
@@ -119,8 +147,8 @@ impl PrivateServer {
         Some(format!("its process ended ({status})"))
     }
 
-    /// Whether the process that listens on the port is the one we started.
-    /// For servers that report no data directory of their own.
+    /// Whether the process that listens on the port is the one that was
+    /// started. For servers that do not report their data directory.
     pub fn owns_its_port(&self) -> bool {
         let sockets: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
             .iter()
@@ -133,16 +161,16 @@ impl PrivateServer {
         })
     }
 
-    /// Ends it as a crash would, with the processes it has started: those that
-    /// stand still would never notice that it is gone.
+    /// Kills it as a crash would, together with its child processes: a stopped
+    /// child would never notice that the server is gone.
     pub fn kill(&mut self) {
         if self.is_running() {
-            // Stopped, it neither starts more nor lets go of the numbers of
-            // those that end.
+            // A stopped server neither starts more children nor reaps those
+            // that end.
             signal(&self.child, Signal::STOP);
             for child in children(self.child.id()) {
-                // The number is the child's until its parent, which stands
-                // still, asks how it ended.
+                // The number stays the child's until its parent, which is
+                // stopped, reaps it.
                 let _ = kill_process(child, Signal::KILL);
             }
         }
@@ -150,7 +178,7 @@ impl PrivateServer {
         let _ = self.child.wait();
     }
 
-    /// Ends it, also if it stands still.
+    /// Stops it, even if it hangs.
     pub fn stop(&mut self) {
         if !self.is_running() {
             return;
@@ -173,7 +201,7 @@ impl Drop for PrivateServer {
     }
 }
 
-/// A data directory as the server's own tool makes it, prepared once.
+/// A data directory from the server's own tool, prepared once.
 fn template(recipe: &Recipe<'_>, cache: &Cache) -> EngineResult<PathBuf> {
     let install = recipe.install;
     let name = &recipe.template;
@@ -186,8 +214,8 @@ fn template(recipe: &Recipe<'_>, cache: &Cache) -> EngineResult<PathBuf> {
     if ready.exists() {
         return Ok(ready);
     }
-    // Another process may prepare the same one: each works in a directory of
-    // its own, and whoever is first gives it the name.
+    // Another process may prepare the same one: each works in its own
+    // directory, and the first one to finish renames it.
     let work = tempfile::Builder::new()
         .prefix(&format!(".{name}-"))
         .tempdir_in(&root)
@@ -215,9 +243,19 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     if status.success() { Ok(()) } else { Err(io::Error::other(format!("cp ended with {status}"))) }
 }
 
-/// A port that nobody listens on. Somebody may take it before the server
-/// does; then the server fails to start, or another one answers and is found
-/// out by its data directory.
+/// Whether a server did not start because another program has its port: it
+/// answers there, or the server's log says so.
+fn is_port_taken(error: &EngineError) -> bool {
+    match error {
+        EngineError::Refused(_) => true,
+        EngineError::Unreachable(why) => why.to_ascii_lowercase().contains("already in use"),
+        _ => false,
+    }
+}
+
+/// A port without a listener. Another program may take it before the server
+/// does; then the server fails to start, or another server answers, which its
+/// data directory reveals.
 pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
@@ -241,6 +279,53 @@ fn listening_sockets(table: &str, port: u16) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_whose_port_is_taken_starts_on_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let taken_port = taken.local_addr().unwrap().port();
+        let install = Install {
+            engine: "listener".into(),
+            version: "1".into(),
+            source: "python3".into(),
+            basedir: dir.path().into(),
+            server: "python3".into(),
+            launcher: Vec::new(),
+            env: Vec::new(),
+            init: None,
+        };
+        let listen = |_: &Path, port: u16| {
+            let mut command = Command::new("python3");
+            let program = format!(
+                "import socket, time; s = socket.socket(); s.bind(('127.0.0.1', {port})); \
+                 s.listen(); time.sleep(60)"
+            );
+            command.arg("-c").arg(program);
+            command
+        };
+        let recipe = Recipe {
+            install: &install,
+            template: "listener-1".into(),
+            initialise: &|_| Vec::new(),
+            start: &listen,
+            stop_signal: Signal::TERM,
+        };
+        let ready = |server: &PrivateServer| match server.owns_its_port() {
+            true => Ok(()),
+            false => Err(EngineError::Unreachable("it does not listen yet".into())),
+        };
+        let cache = Cache::at(dir.path());
+        let mut ports = vec![free_port().unwrap(), taken_port, taken_port];
+        let next = || Ok(ports.pop().expect("no more than three attempts"));
+        let (server, ()) = PrivateServer::start_on(&recipe, &cache, ready, next).unwrap();
+        assert_ne!(server.port, taken_port);
+        assert!(ports.is_empty(), "two attempts failed");
+        // A port that stays taken is an error with the server's own words.
+        let always = || Ok(taken_port);
+        let error = PrivateServer::start_on(&recipe, &cache, ready, always).err().unwrap();
+        assert!(error.to_string().contains("already in use"), "{error}");
+    }
 
     #[test]
     fn a_listening_socket_is_found_by_its_port() {

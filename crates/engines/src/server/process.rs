@@ -1,5 +1,5 @@
-//! Processes that Isolde starts: as whom they run, that they do not outlive it,
-//! and how they end.
+//! Processes that Isolde starts: the user they run as, their end together with
+//! Isolde, and their exit status.
 
 use crate::fetch::install::Install;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
@@ -13,12 +13,12 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The child has not been waited for yet, so its number is still its own.
+/// The child has not been reaped yet, so its number has not been reused.
 pub fn signal(child: &Child, signal: Signal) {
     let _ = kill_process(Pid::from_child(child), signal);
 }
 
-/// The processes that a process has started.
+/// The child processes of a process.
 pub fn children(parent: u32) -> Vec<Pid> {
     let path = format!("/proc/{parent}/task/{parent}/children");
     let listed = fs::read_to_string(path).unwrap_or_default();
@@ -45,8 +45,8 @@ pub fn program(install: &Install, path: &Path) -> Command {
 
 /// The user that servers run as when Isolde is root; they refuse root.
 fn unprivileged() -> Option<(u32, u32)> {
-    static NOBODY: OnceLock<Option<(u32, u32)>> = OnceLock::new();
-    *NOBODY.get_or_init(|| {
+    static UNPRIVILEGED: OnceLock<Option<(u32, u32)>> = OnceLock::new();
+    *UNPRIVILEGED.get_or_init(|| {
         if !rustix::process::geteuid().is_root() {
             return None;
         }
@@ -55,7 +55,7 @@ fn unprivileged() -> Option<(u32, u32)> {
     })
 }
 
-/// A user's number and that of its group.
+/// The numbers of a user and of its group.
 fn numbers_of(user: &str, accounts: &str) -> Option<(u32, u32)> {
     let line = accounts.lines().find_map(|l| l.strip_prefix(user)?.strip_prefix(':'))?;
     let mut fields = line.split(':').skip(1);
@@ -69,7 +69,7 @@ pub fn give_away(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a file that the server reads and nobody else.
+/// Writes a file that only the server can read.
 pub fn write_for_server(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(text.as_bytes())?;
@@ -99,16 +99,17 @@ pub fn tail(path: &Path, bytes: u64) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The kernel sends `signal` to the command's process when the thread ends
-/// that spawned it.
-pub fn die_with_us(command: &mut Command, signal: Signal) {
+/// Makes the kernel send `signal` to the command's process when the thread that
+/// spawned it ends.
+#[allow(unsafe_code)]
+pub fn kill_with_parent(command: &mut Command, signal: Signal) {
     let us = rustix::process::getpid();
     // SAFETY: the closure only makes system calls that are safe between fork
     // and exec.
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(signal))?;
-            // We may have died before the call above.
+            // The parent may have ended before the call above.
             match getppid() == Some(us) {
                 true => Ok(()),
                 false => Err(io::ErrorKind::NotConnected.into()),
@@ -119,12 +120,12 @@ pub fn die_with_us(command: &mut Command, signal: Signal) {
 
 type SpawnRequest = (Command, Sender<io::Result<Child>>);
 
-/// Spawns from a thread that lives as long as the process, in a process group
+/// Spawns from a thread that lives as long as this process, in a process group
 /// of its own (Ctrl-C is for Isolde, which then stops the server), with
-/// `signal` sent to it when Isolde dies.
+/// `signal` sent to it when Isolde ends.
 pub fn spawn_guarded(mut command: Command, signal: Signal) -> io::Result<Child> {
     static SPAWNER: OnceLock<Sender<SpawnRequest>> = OnceLock::new();
-    die_with_us(command.process_group(0), signal);
+    kill_with_parent(command.process_group(0), signal);
     let spawner = SPAWNER.get_or_init(|| {
         let (sender, receiver) = channel::<SpawnRequest>();
         std::thread::spawn(move || {

@@ -1,9 +1,9 @@
-//! Temporary directories that are found again after a crash.
+//! Temporary directories that can be cleaned up after a crash.
 //!
-//! Each holds a file on which its owner keeps a lock. A process that is killed
-//! cannot tidy up, but its locks go with it; so the next one knows by the lock
-//! which directories nobody owns any more, and by the file that they are
-//! Isolde's.
+//! Each contains a file on which its owner holds a lock. A killed process
+//! cannot clean up, but its locks are released; so the next process recognises
+//! abandoned directories by the free lock, and Isolde's directories by the
+//! file.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -15,7 +15,7 @@ const PREFIX: &str = "isolde-";
 const LOCK: &str = ".isolde-owner";
 const LOCK_DRAFT: &str = ".isolde-owner.draft";
 
-/// A directory that goes when it is dropped.
+/// A directory that is removed when this is dropped.
 pub struct Scratch {
     // First, so that it is removed while the lock is still held.
     dir: TempDir,
@@ -29,7 +29,7 @@ impl Scratch {
 }
 
 /// In memory where there is room: creating tables on MariaDB is 3 to 10 times
-/// faster there. Else where temporary files go.
+/// faster there. Otherwise the usual directory for temporary files.
 fn scratch_root() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let plenty = 2 << 30;
@@ -47,13 +47,13 @@ pub fn scratch_dir(what: &str) -> io::Result<Scratch> {
 }
 
 fn make(root: &Path, what: &str) -> io::Result<Scratch> {
-    // For nobody else: a server's socket and files are in it.
+    // For this user only: it contains a server's socket and files.
     let dir = tempfile::Builder::new()
         .prefix(&format!("{PREFIX}{}-{what}-", std::process::id()))
         .permissions(Permissions::from_mode(0o700))
         .tempdir_in(root)?;
-    // Locked before it has its name: whoever sweeps finds either no lock file,
-    // and leaves the directory alone, or one that is held.
+    // Locked before it gets its name: a sweep finds either no lock file and
+    // ignores the directory, or a lock that is held.
     let draft = dir.path().join(LOCK_DRAFT);
     let lock = File::create(&draft)?;
     lock.try_lock()?;
@@ -61,7 +61,7 @@ fn make(root: &Path, what: &str) -> io::Result<Scratch> {
     Ok(Scratch { dir, _lock: lock })
 }
 
-/// Removes what processes that no longer live have left behind.
+/// Removes the directories of processes that have ended.
 fn sweep(root: &Path) {
     let Ok(entries) = fs::read_dir(root) else { return };
     for entry in entries.flatten() {
@@ -72,7 +72,7 @@ fn sweep(root: &Path) {
     }
 }
 
-/// Ours by its lock file, made by this user, and nobody holds the lock.
+/// Isolde's own by its lock file, made by this user, and not locked.
 fn is_abandoned(dir: &Path) -> bool {
     let Ok(lock) = File::open(dir.join(LOCK)) else { return false };
     let me = rustix::process::geteuid().as_raw();
@@ -89,13 +89,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_owns_any_more_is_removed_and_everything_else_stays() {
+    fn sweep_removes_only_abandoned_directories() {
         let root = tempfile::tempdir().unwrap();
         let living = make(root.path(), "x").unwrap();
         let dead = root.path().join("isolde-1-x-abc");
         fs::create_dir(&dead).unwrap();
         File::create(dead.join(LOCK)).unwrap();
-        // Somebody's own directory that happens to have such a name.
+        // A user's directory that happens to have such a name.
         let foreign = root.path().join("isolde-2024-notes");
         fs::create_dir(&foreign).unwrap();
         sweep(root.path());
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_never_takes_what_somebody_else_is_just_making() {
+    fn sweep_keeps_a_directory_that_is_being_made() {
         let root = tempfile::tempdir().unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_else_can_look_into_it() {
+    fn a_scratch_directory_is_private_to_its_user() {
         let root = tempfile::tempdir().unwrap();
         let mine = make(root.path(), "x").unwrap();
         assert_eq!(mine.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);

@@ -1,15 +1,14 @@
 //! `--via podman|docker`: a server in a container, from the engine's official
-//! image, where no other source has the version or the machine is no Linux.
+//! image, where no other source has the version or the machine does not run
+//! Linux.
 //!
 //! This module only builds the command line. It is tested as text: the
-//! machines that Isolde is developed on run no container engine, so none of
-//! these commands has been seen at work there. `tests` below says what is
-//! certain about them.
+//! development machines have no container engine, so none of these commands has
+//! been run there. `tests` below state what is certain about them.
 //!
 //! The container listens on loopback only, has its data in memory, is deleted
-//! when it stops and has durability off, as every private server of Isolde
-//! has: what is tested is isolation, and a fsync per commit costs most of the
-//! time.
+//! when it stops and has durability off, like every private server of Isolde:
+//! isolation is tested, and one fsync per commit costs most of the time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -27,7 +26,7 @@ impl FromStr for Runtime {
         match name {
             "podman" => Ok(Runtime::Podman),
             "docker" => Ok(Runtime::Docker),
-            _ => Err(format!("{name} is no container engine Isolde knows: say podman or docker")),
+            _ => Err(format!("{name} is not a supported container engine: use podman or docker")),
         }
     }
 }
@@ -49,24 +48,24 @@ pub struct NoImage {
 
 struct Image {
     engine: &'static str,
-    /// Without a registry: which one is meant is for the runtime's own settings to say.
+    /// Without a registry, which the runtime's own settings choose.
     name: &'static str,
-    /// The port that the server listens on inside.
+    /// The port that the server listens on inside the container.
     port: u16,
-    /// Where the data is; kept in memory.
+    /// The data directory; kept in memory.
     data: &'static str,
     env: &'static [&'static str],
-    /// Names of the variables that give the image its administrator's
-    /// password. Only the names stand in the command: the values come from
-    /// the environment of the runtime. Empty where an image has no such way.
+    /// Names of the variables that give the image its administrator's password.
+    /// The command contains only the names; the values come from the
+    /// environment of the runtime. Empty where an image has no such variables.
     password: &'static [&'static str],
-    /// Comes after the image: flags of the server.
+    /// Arguments after the image: flags of the server.
     server: &'static [&'static str],
-    /// What stands before a version in the image's tags.
+    /// The prefix of a version in the image's tags.
     tag_prefix: &'static str,
 }
 
-/// Root may come from anywhere: the port is on loopback.
+/// Root may log in from any host: the port is on loopback.
 const IMAGES: [Image; 6] = [
     Image {
         engine: "postgres",
@@ -135,7 +134,7 @@ const INNODB_WITHOUT_DURABILITY: &[&str] =
     &["--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=0", "--skip-log-bin"];
 
 /// The command that starts ENGINE@VERSION in the foreground as a container of
-/// this name, reachable on 127.0.0.1 at `host_port`. Without a version it is
+/// this name, reachable on 127.0.0.1 at `host_port`. Without a version it uses
 /// the tag `latest`.
 pub fn container_command(
     runtime: Runtime,
@@ -155,7 +154,7 @@ pub fn container_command(
     let mut command: Vec<String> = vec![runtime.to_string(), "run".into(), "--rm".into()];
     command.extend(["--name".into(), name.to_string()]);
     command.extend(["--publish".into(), format!("127.0.0.1:{host_port}:{}", image.port)]);
-    // Writable for whichever user the image runs its server as.
+    // Writable for the user that the image runs its server as.
     command.extend(["--tmpfs".into(), format!("{}:rw,mode=1777", image.data)]);
     for variable in image.env {
         command.extend(["--env".into(), variable.to_string()]);
@@ -168,12 +167,13 @@ pub fn container_command(
     Ok(command)
 }
 
-/// The variables that the runtime must find a new password in.
+/// The variables from which the runtime takes a new password.
 pub fn password_variables(engine: &str) -> &'static [&'static str] {
     IMAGES.iter().find(|image| image.engine == engine).map_or(&[], |image| image.password)
 }
 
-/// The command that ends what [`container_command`] began, data and all.
+/// The command that stops the container of [`container_command`] and deletes
+/// its data.
 pub fn stop_command(runtime: Runtime, name: &str) -> Vec<String> {
     vec![runtime.to_string(), "rm".into(), "--force".into(), name.to_string()]
 }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_without_an_image_is_told_which_have_one() {
+    fn an_engine_without_an_image_lists_those_that_have_one() {
         let error = container_command(Runtime::Docker, "turso", None, 1, "x").unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -1,37 +1,37 @@
-//! Setups and teardowns: run to their end, of which only the last result
-//! counts.
+//! Setups and teardowns: each runs to its end, and only its last result counts.
 
-use super::link::Answer;
 use super::schedule::{ASK_EVERY, Run, Stop};
-use isolde_core::spec::Block;
-use isolde_core::spec::print_table;
+use crate::engine::SpecAnswer;
+use isolde_interop::spec::Block;
+use isolde_interop::spec::print_table;
 use std::time::Instant;
 
 impl Run<'_> {
-    /// A setup or teardown, whose last result counts. False when it failed.
-    pub(super) fn block(&mut self, who: usize, block: &Block, place: &str) -> Result<bool, Stop> {
+    /// Runs a setup or teardown, whose last result counts. False when it
+    /// failed.
+    pub(super) fn block(&mut self, index: usize, block: &Block, place: &str) -> Result<bool, Stop> {
         let mut errors = String::new();
         let mut last = None;
-        if let Err(why) = self.links.send(who, &block.sql) {
+        if let Err(why) = self.links.send(index, &block.sql) {
             self.print(&format!("{place} failed: {why}"));
             return Ok(false);
         }
-        self.wait_to_end(who, place)?;
-        while let Some(answer) = self.links.next_answer(who) {
-            self.show_notices(who);
-            if let Answer::Failed(failed) = &answer {
+        self.wait_to_end(index, place)?;
+        while let Some(answer) = self.links.next_answer(index) {
+            self.show_notices(index);
+            if let SpecAnswer::Failed(failed) = &answer {
                 errors.push_str(&failed.full);
-                self.note_rejection(failed, place, block.line.0, &block.sql);
+                self.record_rejection(failed, place, block.line.0, &block.sql);
             }
             last = Some(answer);
         }
-        self.show_notices(who);
+        self.show_notices(index);
         match last {
-            Some(Answer::Table { columns, rows }) => {
+            Some(SpecAnswer::Table { columns, rows }) => {
                 self.print(&print_table(&columns, &rows));
                 Ok(true)
             }
-            Some(Answer::Done) => Ok(true),
+            Some(SpecAnswer::Done) => Ok(true),
             _ => {
                 self.print(&format!("{place} failed: {errors}"));
                 Ok(false)
@@ -39,31 +39,32 @@ impl Run<'_> {
         }
     }
 
-    /// The original has no time-out here. Nobody is served by a run that never
-    /// ends, so the limit of steps holds, without the original's words for it.
-    fn wait_to_end(&mut self, who: usize, place: &str) -> Result<(), Stop> {
+    /// Waits for a block to end. isolationtester has no time-out here; a run
+    /// that never ends is of no use, so the limit of steps applies, without
+    /// isolationtester's message for it.
+    fn wait_to_end(&mut self, index: usize, place: &str) -> Result<(), Stop> {
         let since = Instant::now();
         let mut cancelled = false;
-        while self.links.is_busy(who) {
-            self.show_notices(who);
+        while self.links.is_busy(index) {
+            self.show_notices(index);
             self.check_interrupt()?;
-            match self.links.wait(who, ASK_EVERY) {
+            match self.links.wait(index, ASK_EVERY) {
                 Ok(true) => {}
                 Ok(false) => {
-                    if self.links.end_what_was_left_open(who)? {
-                        if !self.played.left_open.iter().any(|p| p == place) {
-                            self.played.left_open.push(place.into());
+                    if self.links.roll_back_open_transactions(index)? {
+                        if !self.outcome.left_open.iter().any(|p| p == place) {
+                            self.outcome.left_open.push(place.into());
                         }
                     } else if !cancelled && since.elapsed() > self.options.step_limit {
-                        self.links.cancel(who)?;
+                        self.links.cancel(index)?;
                         cancelled = true;
                     }
                 }
-                // The answer will say that the connection is gone.
+                // The answer will report that the connection is gone.
                 Err(_) => break,
             }
         }
-        self.show_notices(who);
+        self.show_notices(index);
         Ok(())
     }
 }

@@ -1,34 +1,35 @@
-//! Specs on any engine, through [`Engine`] and [`Session`].
+//! Connections for specs on any engine, through [`Engine`] and [`Session`].
 //!
-//! A step's SQL is cut at its semicolons and sent statement by statement; the
-//! first error ends the step, as one message to PostgreSQL would. Engines that
-//! answer "busy" instead of waiting have the statement tried again.
+//! A step's SQL is split at its semicolons and sent statement by statement; the
+//! first error ends the step, as in one message to PostgreSQL. On engines that
+//! answer "busy" instead of blocking, the statement is retried.
 
-use super::link::{Answer, Failed, Links, Notification};
 use crate::engine::{Engine, EngineResult, Outcome, Reply, Session, WaitState, run_to_end};
-use isolde_core::Value;
-use isolde_core::history::{DbError, ErrorClass};
-use isolde_core::profile::Waiting;
-use isolde_core::sql;
-use isolde_core::value::hex;
+use crate::engine::{Notification, SpecAnswer, SpecFailure, SpecLinks};
+use isolde_model::Value;
+use isolde_model::history::{DbError, ErrorClass};
+use isolde_model::profile::Waiting;
+use isolde_model::value::hex;
+use isolde_sql as sql;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Without any lock view, a statement that takes longer counts as waiting.
+/// Without a lock view, a statement that takes longer counts as blocked.
 const BLIND_PATIENCE: Duration = Duration::from_millis(500);
 
 const ROLLBACK_LIMIT: Duration = Duration::from_secs(10);
 
 struct PlainLink {
     session: Box<dyn Session>,
-    /// What is left of the step, the statement in flight first.
+    /// The rest of the step, the statement in flight first.
     statements: VecDeque<String>,
     in_flight: bool,
     /// Answered "busy": to be sent again.
     refused: Option<DbError>,
-    answers: VecDeque<Answer>,
+    answers: VecDeque<SpecAnswer>,
     since: Instant,
-    /// What this statement waits for is no transaction of the spec.
+    /// No transaction of the spec can hold the lock that this statement waits
+    /// for.
     others_rolled_back: bool,
 }
 
@@ -56,9 +57,9 @@ impl<'a> PlainLinks<'a> {
         Ok(PlainLinks { engine, links, waiting })
     }
 
-    fn look(&mut self, who: usize, patience: Duration) -> bool {
+    fn look(&mut self, index: usize, patience: Duration) -> bool {
         let retries = self.waiting == Waiting::Retry;
-        let link = &mut self.links[who];
+        let link = &mut self.links[index];
         if link.refused.take().is_some() {
             link.start_next();
         }
@@ -94,7 +95,7 @@ impl PlainLink {
         }
         let statement = self.statements.pop_front();
         let mut answer = answer(reply.outcome);
-        if let Answer::Failed(failed) = &mut answer {
+        if let SpecAnswer::Failed(failed) = &mut answer {
             failed.statement = statement;
             self.statements.clear();
         }
@@ -107,39 +108,39 @@ impl PlainLink {
     }
 }
 
-impl Links for PlainLinks<'_> {
-    fn send(&mut self, who: usize, sql: &str) -> Result<(), String> {
-        let link = &mut self.links[who];
+impl SpecLinks for PlainLinks<'_> {
+    fn send(&mut self, index: usize, sql: &str) -> Result<(), String> {
+        let link = &mut self.links[index];
         link.statements = sql::split(sql).statements.into_iter().map(|(_, s)| s).collect();
         link.since = Instant::now();
         link.others_rolled_back = false;
         if link.statements.is_empty() {
-            link.answers.push_back(Answer::Empty);
+            link.answers.push_back(SpecAnswer::Empty);
         }
         link.start_next();
         Ok(())
     }
 
-    /// Busy until the last statement has its answer: unlike libpq, nobody can
-    /// ask here for the results of half a step.
-    fn is_busy(&mut self, who: usize) -> bool {
-        while !self.links[who].is_done() && self.look(who, Duration::ZERO) {
-            if self.links[who].refused.is_some() {
+    /// Busy until the last statement has its answer: unlike with libpq, the
+    /// results of half a step cannot be read here.
+    fn is_busy(&mut self, index: usize) -> bool {
+        while !self.links[index].is_done() && self.look(index, Duration::ZERO) {
+            if self.links[index].refused.is_some() {
                 return true;
             }
         }
-        !self.links[who].is_done()
+        !self.links[index].is_done()
     }
 
-    fn wait(&mut self, who: usize, patience: Duration) -> Result<bool, String> {
-        if self.links[who].refused.is_some() {
+    fn wait(&mut self, index: usize, patience: Duration) -> Result<bool, String> {
+        if self.links[index].refused.is_some() {
             return Ok(false);
         }
-        Ok(self.look(who, patience) && self.links[who].refused.is_none())
+        Ok(self.look(index, patience) && self.links[index].refused.is_none())
     }
 
-    fn next_answer(&mut self, who: usize) -> Option<Answer> {
-        self.links[who].answers.pop_front()
+    fn next_answer(&mut self, index: usize) -> Option<SpecAnswer> {
+        self.links[index].answers.pop_front()
     }
 
     fn take_notices(&mut self, _who: usize) -> Vec<String> {
@@ -150,12 +151,12 @@ impl Links for PlainLinks<'_> {
         Vec::new()
     }
 
-    fn id(&self, who: usize) -> u64 {
-        self.links[who].session.id()
+    fn id(&self, index: usize) -> u64 {
+        self.links[index].session.id()
     }
 
-    fn is_blocked(&mut self, who: usize) -> EngineResult<bool> {
-        let link = &self.links[who];
+    fn is_blocked(&mut self, index: usize) -> EngineResult<bool> {
+        let link = &self.links[index];
         match self.waiting {
             Waiting::Never => Ok(false),
             Waiting::Retry => Ok(link.refused.is_some()),
@@ -167,67 +168,73 @@ impl Links for PlainLinks<'_> {
         }
     }
 
-    fn cancel(&mut self, who: usize) -> EngineResult<()> {
-        self.engine.cancel(self.links[who].session.id())
+    fn cancel(&mut self, index: usize) -> EngineResult<()> {
+        self.engine.cancel(self.links[index].session.id())
     }
 
-    fn give_up_retrying(&mut self, who: usize) {
-        let link = &mut self.links[who];
+    fn give_up_retrying(&mut self, index: usize) {
+        let link = &mut self.links[index];
         if let Some(error) = link.refused.take() {
             link.statements.clear();
             link.answers.push_back(answer(Outcome::Error(error)));
         }
     }
 
-    fn waits_in_vain(&mut self, who: usize) -> EngineResult<bool> {
+    fn waits_in_vain(&mut self, index: usize) -> EngineResult<bool> {
         for other in 1..self.links.len() {
             if self.links[other].in_flight && !self.is_blocked(other)? {
                 return Ok(false);
             }
         }
-        self.is_blocked(who)
+        self.is_blocked(index)
     }
 
-    /// PostgreSQL gives up the locks of a failed transaction, where these
-    /// engines keep them, so that a spec's teardown would wait for ever.
-    fn end_what_was_left_open(&mut self, who: usize) -> EngineResult<bool> {
-        if !self.is_blocked(who)? {
+    /// PostgreSQL releases the locks of a failed transaction. These engines
+    /// keep them, so that a spec's teardown would wait for ever.
+    fn roll_back_open_transactions(&mut self, index: usize) -> EngineResult<bool> {
+        if !self.is_blocked(index)? {
             return Ok(false);
         }
-        if self.links[who].others_rolled_back {
-            // Nobody of this run is left who could be waited for.
+        if self.links[index].others_rolled_back {
+            // No session of this run can hold the lock.
             match self.waiting {
-                Waiting::Retry => self.give_up_retrying(who),
-                _ => self.cancel(who)?,
+                Waiting::Retry => self.give_up_retrying(index),
+                _ => self.cancel(index)?,
             }
             return Ok(false);
         }
-        self.links[who].others_rolled_back = true;
-        self.roll_back_others(who);
+        self.links[index].others_rolled_back = true;
+        self.roll_back_others(index);
         Ok(true)
     }
 }
 
 impl PlainLinks<'_> {
-    /// Whatever a session does not have open, it is glad to roll back.
-    fn roll_back_others(&mut self, who: usize) {
-        for (_, link) in self.links.iter_mut().enumerate().filter(|(i, _)| *i != who) {
+    /// Rolls back all other sessions; a session without a transaction ignores
+    /// it.
+    fn roll_back_others(&mut self, index: usize) {
+        for (_, link) in self.links.iter_mut().enumerate().filter(|(i, _)| *i != index) {
             let _ = run_to_end(link.session.as_mut(), "rollback", ROLLBACK_LIMIT);
         }
     }
 }
 
-fn answer(outcome: Outcome) -> Answer {
+fn answer(outcome: Outcome) -> SpecAnswer {
     match outcome {
         Outcome::Rows { columns, rows } => {
             let rows = rows.iter().map(|r| r.iter().map(cell).collect()).collect();
-            Answer::Table { columns, rows }
+            SpecAnswer::Table { columns, rows }
         }
-        Outcome::Affected(_) | Outcome::Done => Answer::Done,
+        Outcome::Affected(_) | Outcome::Done => SpecAnswer::Done,
         Outcome::Error(error) => {
             let line = format!("ERROR:  {}", error.message);
             let rejected = error.class == ErrorClass::Rejected;
-            Answer::Failed(Failed { full: format!("{line}\n"), line, rejected, statement: None })
+            SpecAnswer::Failed(SpecFailure {
+                full: format!("{line}\n"),
+                line,
+                rejected,
+                statement: None,
+            })
         }
     }
 }

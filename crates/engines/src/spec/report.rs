@@ -1,23 +1,22 @@
-//! What a run prints: waits, results, notices, notifications, in
-//! isolationtester's words.
+//! Prints waits, results, notices and notifications in isolationtester's words.
 
-use super::Rejected;
-use super::link::{Answer, Failed};
+use super::RejectedStatement;
 use super::schedule::Run;
-use isolde_core::spec::PermutationStep;
-use isolde_core::spec::print_table;
+use crate::engine::{SpecAnswer, SpecFailure};
+use isolde_interop::spec::PermutationStep;
+use isolde_interop::spec::print_table;
 
 impl Run<'_> {
-    pub(super) fn say_waiting(&mut self, step: &PermutationStep) {
+    pub(super) fn report_waiting(&mut self, step: &PermutationStep) {
         let script = self.spec.step(step.id);
         let text = format!("step {}: {} <waiting ...>\n", script.name, script.sql);
         self.print(&text);
     }
 
-    /// The control connection's notices are nobody's business.
-    pub(super) fn show_notices(&mut self, who: usize) {
-        for notice in self.links.take_notices(who) {
-            if let Some(session) = who.checked_sub(1) {
+    /// Prints a session's notices; those of the control connection are dropped.
+    pub(super) fn show_notices(&mut self, index: usize) {
+        for notice in self.links.take_notices(index) {
+            if let Some(session) = index.checked_sub(1) {
                 self.notices[session] += 1;
                 self.new_notice = true;
                 let text = format!("{}: {notice}", self.spec.sessions[session].name);
@@ -26,17 +25,19 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn show_answer(&mut self, answer: &Answer, step: &PermutationStep) {
+    pub(super) fn show_answer(&mut self, answer: &SpecAnswer, step: &PermutationStep) {
         match answer {
-            Answer::Table { columns, rows } => self.print(&print_table(columns, rows)),
-            Answer::Done | Answer::Empty => {}
-            Answer::Failed(failed) => {
+            SpecAnswer::Table { columns, rows } => self.print(&print_table(columns, rows)),
+            SpecAnswer::Done | SpecAnswer::Empty => {}
+            SpecAnswer::Failed(failed) => {
                 self.print(&format!("{}\n", failed.line));
                 let script = self.spec.step(step.id);
                 let place = format!("step {}", script.name);
-                self.note_rejection(failed, &place, script.line.0, &script.sql);
+                self.record_rejection(failed, &place, script.line.0, &script.sql);
             }
-            Answer::Unexpected(kind) => self.print(&format!("unexpected result status: {kind}\n")),
+            SpecAnswer::Unexpected(kind) => {
+                self.print(&format!("unexpected result status: {kind}\n"))
+            }
         }
     }
 
@@ -58,9 +59,15 @@ impl Run<'_> {
         self.show_notices(session + 1);
     }
 
-    pub(super) fn note_rejection(&mut self, failed: &Failed, place: &str, line: usize, sql: &str) {
-        if failed.rejected && self.played.rejected.iter().all(|r| r.place != place) {
-            self.played.rejected.push(Rejected {
+    pub(super) fn record_rejection(
+        &mut self,
+        failed: &SpecFailure,
+        place: &str,
+        line: usize,
+        sql: &str,
+    ) {
+        if failed.rejected && self.outcome.rejected.iter().all(|r| r.place != place) {
+            self.outcome.rejected.push(RejectedStatement {
                 place: place.into(),
                 line,
                 sql: failed.statement.as_deref().unwrap_or(sql).trim().into(),

@@ -1,22 +1,22 @@
-//! One permutation after another: sends each step, finds out whether it waits,
-//! and reports steps as they complete.
+//! Runs one permutation after another: sends each step, detects whether it is
+//! blocked, and reports steps as they complete.
 //!
-//! The order of the output is the point. A step is reported when it completes
-//! or first waits; after each step everything that waits is looked at in the
-//! order in which it began to; annotations hold a step's report back until
-//! what they name has happened.
+//! The order of the output is what matters. A step is reported when it
+//! completes or first becomes blocked. After each step all blocked steps are
+//! polled in the order in which they became blocked. Annotations delay a step's
+//! report until another step or notice has occurred.
 
-use super::link::Links;
-use super::{Options, Played, SpecError};
-use isolde_core::spec::{Blocker, PermutationStep, Spec};
+use super::{Options, SpecError, SpecOutcome};
+use crate::engine::SpecLinks;
+use isolde_interop::spec::{Blocker, PermutationStep, Spec};
 use std::time::{Duration, Instant};
 
-/// How often the server is asked whether a step waits for a lock.
+/// How often the server is polled for lock waits.
 pub(super) const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// Why a run ends before its time.
+/// Why a run ends early.
 pub(super) enum Stop {
-    /// The original would exit here; its last words are in the output.
+    /// isolationtester would exit here; its last message is in the output.
     Exit,
     Error(SpecError),
 }
@@ -27,31 +27,31 @@ impl<E: Into<SpecError>> From<E> for Stop {
     }
 }
 
-/// A step under way: its place in the permutation, and how many notices of
-/// their sessions its annotations wait for.
-struct Active<'a> {
+/// A running step, and the number of notices per session that its annotations
+/// wait for.
+struct ActiveStep<'a> {
     step: &'a PermutationStep,
     needed_notices: Vec<u64>,
 }
 
 pub(super) struct Run<'a> {
-    pub(super) links: &'a mut dyn Links,
+    pub(super) links: &'a mut dyn SpecLinks,
     pub(super) spec: &'a Spec,
     pub(super) options: &'a Options,
     out: &'a mut dyn FnMut(&str),
-    pub(super) played: Played,
+    pub(super) outcome: SpecOutcome,
     /// By session.
-    active: Vec<Option<Active<'a>>>,
+    active: Vec<Option<ActiveStep<'a>>>,
     pub(super) notices: Vec<u64>,
     pub(super) new_notice: bool,
 }
 
 pub fn run(
-    links: &mut dyn Links,
+    links: &mut dyn SpecLinks,
     spec: &Spec,
     options: &Options,
     out: &mut dyn FnMut(&str),
-) -> Result<Played, SpecError> {
+) -> Result<SpecOutcome, SpecError> {
     for name in spec.unused_steps() {
         out(&format!("unused step name: {name}\n"));
     }
@@ -62,17 +62,17 @@ pub fn run(
         spec,
         options,
         out,
-        played: Played::default(),
+        outcome: SpecOutcome::default(),
         active: (0..sessions).map(|_| None).collect(),
         notices: vec![0; sessions],
         new_notice: false,
     };
     match run.all_permutations() {
-        Ok(()) => run.played.finished = true,
+        Ok(()) => run.outcome.finished = true,
         Err(Stop::Exit) => {}
         Err(Stop::Error(error)) => return Err(error),
     }
-    Ok(run.played)
+    Ok(run.outcome)
 }
 
 impl<'a> Run<'a> {
@@ -87,22 +87,22 @@ impl<'a> Run<'a> {
                 steps.clear();
                 let free = |id| PermutationStep { id, blockers: Vec::new() };
                 steps.extend(order.into_iter().map(free));
-                // The steps live as long as their permutation only.
+                // The steps live only as long as their permutation.
                 let mut inner = Run {
                     links: &mut *self.links,
                     spec,
                     options: self.options,
                     out: &mut *self.out,
-                    played: std::mem::take(&mut self.played),
+                    outcome: std::mem::take(&mut self.outcome),
                     active: (0..spec.sessions.len()).map(|_| None).collect(),
                     notices: std::mem::take(&mut self.notices),
                     new_notice: false,
                 };
-                let outcome = inner.permutation(&steps);
-                let Run { played, notices, .. } = inner;
-                self.played = played;
+                let ended = inner.permutation(&steps);
+                let Run { outcome, notices, .. } = inner;
+                self.outcome = outcome;
                 self.notices = notices;
-                outcome?;
+                ended?;
             }
         }
         Ok(())
@@ -156,7 +156,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// A session whose last step still runs must end it before the next.
+    /// A session whose last step still runs must finish it before the next.
     fn wait_for_session(
         &mut self,
         session: usize,
@@ -185,8 +185,8 @@ impl<'a> Run<'a> {
             }
             self.check_interrupt()?;
             if self.active[session].is_some() {
-                // It has its answer and an annotation holds its report back:
-                // there is nothing to read that could be waited for.
+                // The step has its answer and an annotation delays its report:
+                // there is no data to wait for.
                 std::thread::sleep(ASK_EVERY);
             }
         }
@@ -205,12 +205,12 @@ impl<'a> Run<'a> {
             Blocker::Once | Blocker::Step(_) => 0,
         };
         let needed_notices = step.blockers.iter().map(needed).collect();
-        self.active[step.id.session] = Some(Active { step, needed_notices });
+        self.active[step.id.session] = Some(ActiveStep { step, needed_notices });
         Ok(())
     }
 
-    /// Looks at everything that waits, again and again while that sets free
-    /// something that an annotation holds back.
+    /// Polls all blocked steps, repeatedly while that allows a report that an
+    /// annotation has delayed.
     fn try_complete_all(
         &mut self,
         waiting: &mut Vec<&'a PermutationStep>,
@@ -236,23 +236,23 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Waits until a step completes or, where it may, until the server says
-    /// that it waits. True when it is still under way. `again` tells that it
-    /// has been reported as waiting already.
+    /// Waits until a step completes or, where `may_block`, until the server
+    /// reports it as blocked. True when it is still running. `again` means that
+    /// it has been reported as waiting already.
     fn try_complete(
         &mut self,
         step: &'a PermutationStep,
         may_block: bool,
         again: bool,
     ) -> Result<bool, Stop> {
-        let who = step.id.session + 1;
+        let index = step.id.session + 1;
         if !again && step.blockers.contains(&Blocker::Once) {
-            self.say_waiting(step);
+            self.report_waiting(step);
             return Ok(true);
         }
         if self.wait_or_block(step, may_block)? || self.is_held_back(step) {
             if !again {
-                self.say_waiting(step);
+                self.report_waiting(step);
             }
             return Ok(true);
         }
@@ -261,25 +261,25 @@ impl<'a> Run<'a> {
             true => format!("step {}: <... completed>\n", script.name),
             false => format!("step {}: {}\n", script.name, script.sql),
         });
-        while let Some(answer) = self.links.next_answer(who) {
-            self.show_notices(who);
+        while let Some(answer) = self.links.next_answer(index) {
+            self.show_notices(index);
             self.show_answer(&answer, step);
         }
-        self.show_notices(who);
+        self.show_notices(index);
         self.show_notifications(step.id.session);
         self.active[step.id.session] = None;
         Ok(false)
     }
 
-    /// True when the step waits for a lock.
+    /// True when the step is blocked by a lock.
     fn wait_or_block(&mut self, step: &PermutationStep, may_block: bool) -> Result<bool, Stop> {
-        let who = step.id.session + 1;
+        let index = step.id.session + 1;
         let name = &self.spec.step(step.id).name;
         let since = Instant::now();
         let mut cancelled = false;
-        while self.is_busy(who) {
+        while self.is_busy(index) {
             self.check_interrupt()?;
-            match self.links.wait(who, ASK_EVERY) {
+            match self.links.wait(index, ASK_EVERY) {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(why) => {
@@ -288,25 +288,25 @@ impl<'a> Run<'a> {
                 }
             }
             if !may_block {
-                self.links.give_up_retrying(who);
-            } else if self.links.is_blocked(who)? {
-                // Something may have arrived while the server was asked.
-                if let Err(why) = self.links.wait(who, Duration::ZERO) {
+                self.links.give_up_retrying(index);
+            } else if self.links.is_blocked(index)? {
+                // Data may have arrived while the server was polled.
+                if let Err(why) = self.links.wait(index, Duration::ZERO) {
                     self.print(&format!("PQconsumeInput failed: {why}\n"));
                     return Err(Stop::Exit);
                 }
-                if !self.is_busy(who) {
+                if !self.is_busy(index) {
                     break;
                 }
                 return Ok(true);
             }
             let waited = since.elapsed();
             let limit = match !may_block && waited > self.options.lock_limit {
-                true if self.links.waits_in_vain(who)? => self.options.lock_limit,
+                true if self.links.waits_in_vain(index)? => self.options.lock_limit,
                 _ => self.options.step_limit,
             };
             if waited > limit && !cancelled {
-                self.links.cancel(who)?;
+                self.links.cancel(index)?;
                 let seconds = waited.as_secs();
                 let text =
                     format!("isolationtester: canceling step {name} after {seconds} seconds\n");
@@ -322,9 +322,9 @@ impl<'a> Run<'a> {
         Ok(false)
     }
 
-    fn is_busy(&mut self, who: usize) -> bool {
-        let busy = self.links.is_busy(who);
-        self.show_notices(who);
+    fn is_busy(&mut self, index: usize) -> bool {
+        let busy = self.links.is_busy(index);
+        self.show_notices(index);
         busy
     }
 

@@ -1,17 +1,17 @@
-//! The schedule on connections that are no server's.
+//! Tests of the schedule on simulated connections.
 
 use super::*;
 use crate::engine::EngineResult;
-use crate::spec::link::{Answer, Notification};
+use crate::engine::{Notification, SpecAnswer};
 
-/// Every step has its answer at once, and nobody ever sends a notice.
+/// Connections on which every step has its answer at once, without notices.
 #[derive(Default)]
 struct Prompt {
     answers: usize,
     looks: usize,
 }
 
-impl Links for Prompt {
+impl SpecLinks for Prompt {
     fn send(&mut self, _: usize, _: &str) -> Result<(), String> {
         self.answers = 1;
         Ok(())
@@ -26,10 +26,10 @@ impl Links for Prompt {
         Ok(false)
     }
 
-    fn next_answer(&mut self, _: usize) -> Option<Answer> {
+    fn next_answer(&mut self, _: usize) -> Option<SpecAnswer> {
         let left = self.answers.checked_sub(1)?;
         self.answers = left;
-        Some(Answer::Done)
+        Some(SpecAnswer::Done)
     }
 
     fn take_notices(&mut self, _: usize) -> Vec<String> {
@@ -40,8 +40,8 @@ impl Links for Prompt {
         Vec::new()
     }
 
-    fn id(&self, who: usize) -> u64 {
-        who as u64
+    fn id(&self, index: usize) -> u64 {
+        index as u64
     }
 
     fn is_blocked(&mut self, _: usize) -> EngineResult<bool> {
@@ -54,16 +54,16 @@ impl Links for Prompt {
 }
 
 #[test]
-fn a_step_that_is_held_back_is_looked_at_now_and_then_and_not_without_a_pause() {
+fn a_step_delayed_by_an_annotation_is_polled_with_pauses() {
     let text = "session a step a1 {x} step a2 {y}\nsession b step b1 {z}\n\
                 permutation a1(b1 notices 1) b1 a2\n";
-    let spec = isolde_core::spec::parse(text).unwrap();
+    let spec = isolde_interop::spec::parse(text).unwrap();
     let limit = Duration::from_millis(100);
     let options = Options { step_limit: limit, lock_limit: limit, ..Options::new("x") };
     let mut links = Prompt::default();
     let mut said = String::new();
-    let played = run(&mut links, &spec, &options, &mut |text| said.push_str(text)).unwrap();
-    assert!(!played.finished && said.contains("step a1 timed out"), "{said}");
-    // Twice the limit at one look every ten milliseconds, and the first ones.
+    let outcome = run(&mut links, &spec, &options, &mut |text| said.push_str(text)).unwrap();
+    assert!(!outcome.finished && said.contains("step a1 timed out"), "{said}");
+    // Twice the limit at one poll per ten milliseconds, and the first ones.
     assert!(links.looks < 60, "{} looks", links.looks);
 }

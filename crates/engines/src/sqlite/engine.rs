@@ -1,4 +1,4 @@
-//! A database file as the runner sees it.
+//! A SQLite database file as an engine.
 
 use super::Mode;
 use super::profile::profile;
@@ -6,8 +6,8 @@ use super::session::{LONGEST_STATEMENT, SqliteSession};
 use crate::engine::*;
 use crate::names::quote_if_needed;
 use crate::server::scratch::{Scratch, scratch_dir};
-use isolde_core::history::TargetInfo;
-use isolde_core::{Level, Profile, Value};
+use isolde_model::history::TargetInfo;
+use isolde_model::{Level, Profile, Value};
 use std::path::{Path, PathBuf};
 
 pub struct Sqlite {
@@ -16,7 +16,8 @@ pub struct Sqlite {
     mode: Mode,
     file: PathBuf,
     control: SqliteSession,
-    /// Where statements are evaluated: beside the file, which is under test.
+    /// Where statements are evaluated: apart from the file, which is under
+    /// test.
     memory: Option<SqliteSession>,
     next_id: SessionId,
     /// Keeps the private directory alive; none when the user named the file.
@@ -33,7 +34,8 @@ impl Sqlite {
         Sqlite::open_file(mode, target, file, Some(dir))
     }
 
-    /// A file that the user named; it must not exist yet and goes at the end.
+    /// A file that the user named. It must not exist yet, and is removed at the
+    /// end.
     pub fn at(path: &Path, target: &str) -> EngineResult<Sqlite> {
         if let Some(found) = all_files(path).into_iter().find(|f| f.exists()) {
             return Err(EngineError::Refused(format!(
@@ -70,7 +72,7 @@ impl Sqlite {
     }
 }
 
-/// The database and what SQLite keeps beside it.
+/// The database file and the files that SQLite keeps next to it.
 fn all_files(database: &Path) -> Vec<PathBuf> {
     ["", "-wal", "-shm", "-journal"]
         .iter()
@@ -133,7 +135,7 @@ impl Engine for Sqlite {
     }
 
     fn batch(&mut self, statements: &[String]) -> EngineResult<Outcome> {
-        // One transaction: a commit is what costs.
+        // One transaction: commits are what is expensive.
         self.control("begin")?;
         for sql in statements {
             if let Outcome::Error(error) = self.control(sql)? {
@@ -144,30 +146,8 @@ impl Engine for Sqlite {
         self.control("commit")
     }
 
-    fn make_version_tables(&mut self, create: &[String]) -> EngineResult<Outcome> {
-        let path = Path::new(":memory:");
-        self.memory = Some(SqliteSession::open(path, Mode::RollbackJournal, 0, &self.profile)?);
-        for sql in create {
-            if let Outcome::Error(error) = self.evaluate(sql)? {
-                return Ok(Outcome::Error(error));
-            }
-        }
-        Ok(Outcome::Done)
-    }
-
-    fn evaluates_apart(&self) -> bool {
-        true
-    }
-
-    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
-        match &mut self.memory {
-            Some(memory) => run_to_end(memory, sql, LONGEST_STATEMENT),
-            None => self.control(sql),
-        }
-    }
-
     fn clear(&mut self) -> EngineResult<()> {
-        // A case may have changed what is kept in the file.
+        // A case may have changed a setting that is stored in the file.
         let journal = if self.mode == Mode::Wal { "wal" } else { "delete" };
         if let Outcome::Rows { rows, .. } = self.control("pragma journal_mode")?
             && rows.first().and_then(|r| r.first()) != Some(&Value::Text(journal.into()))
@@ -209,11 +189,31 @@ impl Engine for Sqlite {
             .collect())
     }
 
-    fn revive(&mut self) -> EngineResult<()> {
-        Ok(())
+    fn client_address(&self) -> Option<ClientAddress> {
+        Some(ClientAddress::File(self.file.clone()))
     }
 
-    fn database_file(&self) -> Option<&Path> {
-        Some(&self.file)
+    fn version_tables(&mut self) -> Option<&mut dyn VersionTables> {
+        Some(self)
+    }
+}
+
+impl VersionTables for Sqlite {
+    fn create(&mut self, statements: &[String]) -> EngineResult<Outcome> {
+        let path = Path::new(":memory:");
+        self.memory = Some(SqliteSession::open(path, Mode::RollbackJournal, 0, &self.profile)?);
+        for sql in statements {
+            if let Outcome::Error(error) = self.evaluate(sql)? {
+                return Ok(Outcome::Error(error));
+            }
+        }
+        Ok(Outcome::Done)
+    }
+
+    fn evaluate(&mut self, sql: &str) -> EngineResult<Outcome> {
+        match &mut self.memory {
+            Some(memory) => run_to_end(memory, sql, LONGEST_STATEMENT),
+            None => self.control(sql),
+        }
     }
 }

@@ -2,9 +2,9 @@
 //! writer: `sqlite` (rollback journal), `sqlite+wal`, and
 //! `sqlite+shared-cache`, the only one with READ UNCOMMITTED.
 //!
-//! SQLite never waits here (no busy timeout): it answers BUSY at once, and the
-//! runner tries again when another session has got on. There is no deadlock
-//! error; the runner picks the last one to wait.
+//! SQLite never blocks here (no busy timeout): it answers BUSY at once, and the
+//! runner retries when another session has made progress. There is no deadlock
+//! error; the runner chooses the last session to become blocked as the victim.
 
 mod engine;
 mod profile;
@@ -25,7 +25,7 @@ impl Mode {
         [("", Mode::RollbackJournal), ("wal", Mode::Wal), ("shared-cache", Mode::SharedCache)];
 }
 
-/// The version that is built in.
+/// The SQLite version that is linked.
 pub fn version() -> &'static str {
     rusqlite::version()
 }

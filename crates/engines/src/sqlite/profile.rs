@@ -1,9 +1,9 @@
-//! What each mode promises.
+//! The levels of each mode and their promises.
 
 use super::Mode;
-use isolde_core::history::{ErrorClass, ErrorEffect};
-use isolde_core::profile::{Ddl, Profile, Protocol, Waiting, promise, rule};
-use isolde_core::{Anomaly, Level};
+use isolde_model::history::{ErrorClass, ErrorEffect};
+use isolde_model::profile::{Ddl, Profile, Protocol, Waiting, promise, rule};
+use isolde_model::{Anomaly, Level};
 
 pub fn profile(mode: Mode) -> Profile {
     let mut levels = vec![promise(Level::Serializable, "one writer at a time", &[])];
@@ -30,7 +30,8 @@ pub fn profile(mode: Mode) -> Profile {
         waiting: Waiting::Retry,
         ddl: Ddl::Transactional,
         errors: vec![
-            // The snapshot is too old to write on; only a new transaction helps.
+            // The snapshot is too old to write on; only a new transaction
+            // helps.
             rule("SQLITE_BUSY_SNAPSHOT", ErrorClass::Serialization, gone),
             rule("SQLITE_BUSY", ErrorClass::Busy, ErrorEffect::Statement),
             rule("SQLITE_LOCKED", ErrorClass::Busy, ErrorEffect::Statement),
@@ -44,9 +45,9 @@ pub fn profile(mode: Mode) -> Profile {
         documentation: "https://sqlite.org/isolation.html".into(),
         untested: false,
         // A reader of the write-ahead log keeps its snapshot while a writer
-        // commits, so it may come before one that ended earlier.
+        // commits, so it may precede a transaction that ended earlier.
         commit_ordered: if mode == Mode::Wal { vec![] } else { vec![Level::Serializable] },
         protocol: Protocol::Mvcc2pl,
-        sees: Vec::new(),
+        read_visibility: Vec::new(),
     }
 }

@@ -1,10 +1,11 @@
-//! One connection: runs a statement to its end, and names what went wrong.
+//! One connection: runs statements to their end and classifies errors.
 
 use super::Mode;
 use crate::engine::*;
-use isolde_core::history::{DbError, ErrorClass};
-use isolde_core::sql::{self, Kind};
-use isolde_core::{Profile, Value};
+use isolde_model::history::{DbError, ErrorClass};
+use isolde_model::{Profile, Value};
+use isolde_sql as sql;
+use isolde_sql::Kind;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, ffi};
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A statement that computes longer than this is interrupted.
+/// A statement that executes longer than this is interrupted.
 pub const LONGEST_STATEMENT: Duration = Duration::from_secs(30);
 
 pub struct SqliteSession {
@@ -23,7 +24,7 @@ pub struct SqliteSession {
     clock: Arc<Deadline>,
 }
 
-/// Lets SQLite's progress handler end a statement that never would.
+/// A deadline that SQLite's progress handler checks.
 struct Deadline {
     since: Instant,
     started_ms: AtomicU64,
@@ -59,7 +60,7 @@ impl SqliteSession {
         let mut connection = Connection::open_with_flags(file, flags).map_err(failed)?;
         connection.busy_timeout(Duration::ZERO).map_err(failed)?;
         let journal = if mode == Mode::Wal { "wal" } else { "delete" };
-        // The control connection sets the journal; for the others it is set.
+        // The control connection sets the journal mode for the whole file.
         if id == 0 {
             connection.pragma_update(None, "journal_mode", journal).map_err(failed)?;
         }
@@ -81,7 +82,7 @@ impl SqliteSession {
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
             // Counted here and not before: another session may have changed the
-            // table, which SQLite finds out at the first row.
+            // table, which SQLite notices at the first row.
             let columns = row.as_ref().column_count();
             let cells = (0..columns).map(|i| row.get_ref(i).map(cell));
             found.push(cells.collect::<Result<Vec<_>, _>>()?);
@@ -135,9 +136,9 @@ impl Session for SqliteSession {
         self.reply.take()
     }
 
-    /// SQLite prepares statements by the schema that it remembers, and some
-    /// of its errors then speak of tables that are gone. A read of the schema
-    /// makes it look again; that nothing may be read now is no harm.
+    /// SQLite prepares statements by its cached schema, and some of its errors
+    /// then mention tables that no longer exist. Reading the schema refreshes
+    /// the cache; an error of this read is harmless.
     fn forget_tables(&mut self) {
         let _ = self.execute("select 1 from sqlite_master limit 1");
     }
@@ -153,7 +154,7 @@ fn cell(value: ValueRef<'_>) -> Value {
     }
 }
 
-/// SQLite's own name for a result code, as far as transactions care.
+/// SQLite's own name for a result code, for the codes that matter here.
 fn code_name(extended: i32) -> String {
     let name = match extended {
         ffi::SQLITE_BUSY_SNAPSHOT => "SQLITE_BUSY_SNAPSHOT",

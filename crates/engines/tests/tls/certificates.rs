@@ -11,10 +11,7 @@ pub struct Certificates {
 
 impl Certificates {
     pub fn make() -> Option<Certificates> {
-        if Command::new("openssl").arg("version").output().is_err() {
-            crate::support::skip("TLS: the openssl command is not here");
-            return None;
-        }
+        isolde_testing::servers::tool("openssl")?;
         let folder = tempfile::tempdir().unwrap();
         let made = Certificates { folder };
         made.authority("ca");
@@ -32,8 +29,8 @@ impl Certificates {
         let mut command = Command::new("openssl");
         command.args(arguments.split(' ')).current_dir(self.folder.path());
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "openssl {arguments}: {said}");
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "openssl {arguments}: {printed}");
     }
 
     fn authority(&self, name: &str) {
@@ -55,7 +52,8 @@ impl Certificates {
         ));
     }
 
-    /// Copies for a server: owned by whoever owns the folder, key for it only.
+    /// Copies the files for a server: they get the owner of the folder, and only
+    /// the owner can read the key.
     pub fn hand_to_server(&self, folder: &Path) {
         use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
         let owner = folder.metadata().unwrap();

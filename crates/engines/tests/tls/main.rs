@@ -1,25 +1,22 @@
-//! Encrypted connections to real servers: what is asked for is what is done,
-//! and a certificate that is wrong is refused.
+//! Encrypted connections to real servers: the requested mode is used, and a wrong
+//! certificate is refused.
 
 mod certificates;
-#[path = "../support/mod.rs"]
-mod support;
-
 use certificates::Certificates;
-use isolde_core::Value;
-use isolde_core::transcript::transcript;
 use isolde_engines::engine::{ClientInfo, Engine, EngineResult, Outcome, run_to_end};
-use isolde_engines::fetch::install::Cache;
 use isolde_engines::runner::Runner;
-use isolde_engines::target::{Options, Target};
+use isolde_engines::target::Target;
+use isolde_model::Value;
+use isolde_model::transcript::transcript;
+use isolde_testing::cases::{self, steps};
+use isolde_testing::servers::{self, open};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use support::{open, steps};
 
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn open_url(url: &str) -> EngineResult<Box<dyn Engine>> {
-    Target::parse(url).unwrap().open(&Options { cache: Cache::open(), via: None })
+    Target::parse(url).unwrap().open(&servers::options())
 }
 
 #[track_caller]
@@ -30,7 +27,7 @@ fn refused(url: &str, why: &str) {
     }
 }
 
-/// What a session of its own, not the control connection, says.
+/// The rows of a query on a new session, not on the control connection.
 fn asked(engine: &mut dyn Engine, sql: &str) -> Vec<Vec<Value>> {
     let mut session = engine.open().unwrap();
     match run_to_end(session.as_mut(), sql, LIMIT).unwrap() {
@@ -60,8 +57,8 @@ fn url(client: &ClientInfo, scheme: &str, host: &str, login: &str, parameters: &
     format!("{scheme}://{login}@{host}:{}/{database}?{parameters}", client.port)
 }
 
-/// A private PostgreSQL that has been given a certificate and lets nobody in
-/// without encryption any more.
+/// A private PostgreSQL with a certificate that accepts encrypted connections
+/// only.
 fn encrypted_postgres(certificates: &Certificates) -> Option<(Runner, ClientInfo)> {
     let mut runner = open("postgres")?;
     let client = runner.engine.client().unwrap();
@@ -94,7 +91,7 @@ fn encrypted_postgres(certificates: &Certificates) -> Option<(Runner, ClientInfo
     Some((runner, client))
 }
 
-/// The same of a MariaDB. Its account `tls` must come encrypted.
+/// A private MariaDB with a certificate. Its account `tls` requires encryption.
 fn encrypted_mariadb(certificates: &Certificates) -> Option<(Runner, ClientInfo)> {
     open("mariadb")?;
     let server = isolde_engines::server::scratch::scratch_dir("tls").unwrap();
@@ -113,7 +110,7 @@ fn encrypted_mariadb(certificates: &Certificates) -> Option<(Runner, ClientInfo)
         format!("--ssl-ca={}", at("ca.pem")),
     ];
     let target = Target::parse("mariadb").unwrap().with_server_options(&options).unwrap();
-    let mut engine = target.open(&Options { cache: Cache::open(), via: None }).unwrap();
+    let mut engine = target.open(&servers::options()).unwrap();
     for sql in [
         "create user tls@'127.0.0.1' identified by 'secret' require ssl",
         "grant all on *.* to tls@'127.0.0.1' with grant option",
@@ -126,7 +123,7 @@ fn encrypted_mariadb(certificates: &Certificates) -> Option<(Runner, ClientInfo)
     Some((Runner::new(engine), client))
 }
 
-/// What both have in common, with each one's words.
+/// The spelling of the modes in the URLs of one engine.
 struct Words {
     scheme: &'static str,
     login: String,
@@ -154,11 +151,11 @@ fn modes_are_honoured(certificates: &Certificates, client: &ClientInfo, words: &
     let_in(&at("127.0.0.1", &format!("{verify_ca}{}", trusting("ca.pem"))));
     for mode in [&verify_ca, &verify_full, &require] {
         let stranger = at("localhost", &format!("{mode}{}", trusting("stranger.pem")));
-        refused(&stranger, "nobody that is trusted has signed it");
+        refused(&stranger, "no trusted authority has signed it");
     }
-    // The certificate itself may be what is trusted.
+    // The certificate itself may be the trusted authority.
     let_in(&at("localhost", &format!("{verify_full}{}", trusting("server.pem"))));
-    refused(&at("localhost", &verify_full), "nobody that is trusted has signed it");
+    refused(&at("localhost", &verify_full), "no trusted authority has signed it");
     refused(&at("localhost", &format!("{require}&{}=/nowhere", words.authorities)), "/nowhere");
 
     let certified =
@@ -174,10 +171,10 @@ fn modes_are_honoured(certificates: &Certificates, client: &ClientInfo, words: &
     let_in(&certified(&own));
 }
 
-/// Waits, a deadlock, and a reply of many records.
+/// A case with lock waits, a deadlock, and a reply of many TLS records.
 fn a_case_runs_the_same(mut clear: Runner, encrypted: Box<dyn Engine>) {
     let case = steps(
-        support::TWO_ROWS,
+        cases::TWO_ROWS,
         "s1> begin;
          s2> begin;
          s1> update t set v = v + 1 where id = 1;
@@ -190,16 +187,16 @@ fn a_case_runs_the_same(mut clear: Runner, encrypted: Box<dyn Engine>) {
          s2> select * from t order by id;",
     );
     let mut encrypted = Runner::new(encrypted);
-    let first = transcript(&support::run(&mut clear, &case, None));
+    let first = transcript(&cases::run(&mut clear, &case, None));
     for _ in 0..5 {
-        let again = transcript(&support::run(&mut encrypted, &case, None));
+        let again = transcript(&cases::run(&mut encrypted, &case, None));
         let body = |text: &str| text.lines().skip(2).map(str::to_string).collect::<Vec<_>>();
         assert_eq!(body(&again), body(&first));
     }
 }
 
 #[test]
-fn postgres_is_reached_as_sslmode_says() {
+fn postgres_connections_follow_sslmode() {
     let Some(certificates) = Certificates::make() else { return };
     let Some((_server, client)) = encrypted_postgres(&certificates) else { return };
     let words = Words {
@@ -213,12 +210,12 @@ fn postgres_is_reached_as_sslmode_says() {
     };
     modes_are_honoured(&certificates, &client, &words);
     let at = |mode: &str| url(&client, "postgres", "127.0.0.1", &words.login, mode);
-    // In clear first, which this server refuses.
+    // The mode tries an unencrypted connection first, which this server refuses.
     let_in(&at("sslmode=allow"));
     let mut engine = let_in(&at("sslmode=prefer"));
 
     let text = "session s1\nstep a { select ssl from pg_stat_ssl where pid = pg_backend_pid(); }\n";
-    let spec = isolde_core::spec::parse(text).unwrap();
+    let spec = isolde_interop::spec::parse(text).unwrap();
     let mut output = String::new();
     let options = isolde_engines::spec::Options::new("tls");
     isolde_engines::spec::run(engine.as_mut(), &spec, &options, &mut |piece| {
@@ -230,7 +227,7 @@ fn postgres_is_reached_as_sslmode_says() {
 }
 
 #[test]
-fn mariadb_is_reached_as_ssl_mode_says() {
+fn mariadb_connections_follow_ssl_mode() {
     let Some(certificates) = Certificates::make() else { return };
     let Some((_server, client)) = encrypted_mariadb(&certificates) else { return };
     let words = Words {
@@ -248,7 +245,7 @@ fn mariadb_is_reached_as_ssl_mode_says() {
 }
 
 #[test]
-fn a_server_without_encryption_is_used_in_clear_only_if_that_is_allowed() {
+fn an_unencrypted_server_is_used_only_if_the_mode_allows_it() {
     for (target, none, required) in [
         ("postgres", "sslmode=prefer", "sslmode=require"),
         ("mariadb", "ssl-mode=PREFERRED", "ssl-mode=REQUIRED"),

@@ -1,14 +1,15 @@
-//! Five sessions, most of them on one row: waits that pass from holder to
+//! Five sessions, most of them on one row: lock waits that pass from holder to
 //! holder, statements that resume only to wait for a second holder, rows that
-//! grow or change their key while others wait for them.
+//! grow or change their key while other statements wait for them.
 //!
 //! All but the first session lock one row and never another, so there are no
 //! deadlocks. The first locks several, in the order of their keys.
 
-use crate::support::{self, Dice, interleaved, open, repeats};
 use crate::truth::{Model, Tally, Truth, WITH_ROOM, check};
-use isolde_core::Level;
-use isolde_core::case::Case;
+use isolde_model::Level;
+use isolde_model::case::Case;
+use isolde_testing::cases::{self, Dice, interleaved, repeats};
+use isolde_testing::servers::open;
 use std::collections::{BTreeMap, BTreeSet};
 
 const WIDE: &str = "select id from t where id in (10, 20, 30) order by id for update";
@@ -38,7 +39,7 @@ fn random_case(target: &str, seed: u64) -> Case {
     interleaved(&mut dice, &WITH_ROOM, scripts)
 }
 
-/// A transaction, or a statement by itself, on one row.
+/// A transaction, or an autocommit statement, on one row.
 fn narrow(target: &str, dice: &mut Dice) -> Vec<String> {
     let row = [10, 10, 10, 20, 30][dice.below(5) as usize];
     let bump = format!("update t set v = v + 1 where id = {row}");
@@ -48,7 +49,7 @@ fn narrow(target: &str, dice: &mut Dice) -> Vec<String> {
         return vec![bump];
     }
     if dice.below(4) == 0 && !target.starts_with("tidb") {
-        // Reads and nothing else: old versions of InnoDB hide that it waits.
+        // A transaction that only reads: old versions of InnoDB hide its waits.
         let form = if target.starts_with("postgres") { "for share" } else { "lock in share mode" };
         let peek = format!("select v from t where id = {row} {form}");
         return ["begin", &peek, "commit"].map(String::from).to_vec();
@@ -61,12 +62,12 @@ fn narrow(target: &str, dice: &mut Dice) -> Vec<String> {
     script
 }
 
-/// Locks its row against writers only.
+/// Whether a statement locks its row against writers only.
 fn shares(sql: &str) -> bool {
     sql.ends_with(" for share") || sql.ends_with(" share mode")
 }
 
-/// The keys that a statement locks, in this order.
+/// The keys that a statement locks, in order.
 fn keys(sql: &str) -> Vec<u64> {
     match sql {
         WIDE => vec![10, 20, 30],
@@ -84,12 +85,12 @@ fn keys(sql: &str) -> Vec<u64> {
 struct Locks {
     holder: BTreeMap<u64, String>,
     sharers: BTreeSet<(u64, String)>,
-    /// Rows that are gone or were refused: what is left of their locks is
-    /// another matter in each engine.
+    /// Keys of rows that were removed or refused: engines differ in the locks
+    /// that remain on them.
     unclear: BTreeSet<u64>,
-    /// TiDB may or may not keep the first row of a statement that waits for its
-    /// second. A statement by itself is tried again by TiDB now and then, and so goes
-    /// on some time after it could.
+    /// TiDB may or may not keep the lock on the first row of a statement that
+    /// waits for its second. It retries an autocommit statement from time to
+    /// time, so the statement resumes some time after the lock is free.
     tidb: bool,
     open: BTreeSet<String>,
     moved: bool,
@@ -166,7 +167,7 @@ pub fn stress(target: &str) {
     let mut tally = Tally::default();
     for seed in 0..repeats("ISOLDE_STRESS", 60) as u64 {
         let history =
-            support::run(&mut runner, &random_case(target, seed), Some(Level::ReadCommitted));
+            cases::run(&mut runner, &random_case(target, seed), Some(Level::ReadCommitted));
         let mut locks = Locks { tidb: target.starts_with("tidb"), ..Locks::default() };
         check(&history, &mut locks, &mut tally);
     }

@@ -1,12 +1,13 @@
-//! Inserts between rows that others have looked at, or wait to look at.
+//! Inserts into gaps that other transactions have scanned, or wait to scan.
 //!
-//! InnoDB keeps what REPEATABLE READ has scanned free of new rows; PostgreSQL
-//! and TiDB do not, and there an insert of a fresh key never waits.
+//! InnoDB locks the gaps that a locking read at REPEATABLE READ has scanned.
+//! PostgreSQL and TiDB do not, so an insert of a new key never waits there.
 
-use crate::support::{self, Dice, interleaved, open, repeats};
 use crate::truth::{Model, Tally, Truth, WITH_ROOM, check};
-use isolde_core::Level;
-use isolde_core::case::Case;
+use isolde_model::Level;
+use isolde_model::case::Case;
+use isolde_testing::cases::{self, Dice, interleaved, repeats};
+use isolde_testing::servers::open;
 use std::collections::{BTreeMap, BTreeSet};
 
 const SCAN: &str = "select id from t where id > 10 and id < 20 for update";
@@ -15,11 +16,11 @@ const BORDER: &str = "update t set pad = concat(pad, repeat('x', 300)) where id 
 fn random_case(seed: u64) -> Case {
     let mut dice = Dice(seed);
     let scripts = (0..6)
-        .map(|who| {
-            let insert = format!("insert into t values ({}, 0, '')", 11 + who);
+        .map(|session| {
+            let insert = format!("insert into t values ({}, 0, '')", 11 + session);
             let mut script = vec!["begin".to_string()];
-            match (who, dice.below(5)) {
-                // Somebody who also inserts where it has looked.
+            match (session, dice.below(5)) {
+                // A transaction that also inserts into the gap that it has scanned.
                 (0, 0..3) => script.extend([SCAN.to_string(), insert]),
                 (1, 0..3) => script.extend([BORDER.to_string(), BORDER.to_string()]),
                 (_, 0..2) => script.push(SCAN.into()),
@@ -81,7 +82,7 @@ pub fn stress(target: &str) {
     let level = if innodb { Level::RepeatableRead } else { Level::ReadCommitted };
     let mut tally = Tally::default();
     for seed in 0..repeats("ISOLDE_STRESS", 60) as u64 {
-        let history = support::run(&mut runner, &random_case(seed), Some(level));
+        let history = cases::run(&mut runner, &random_case(seed), Some(level));
         let mut gap = Gap { locked_by_scans: innodb, ..Gap::default() };
         check(&history, &mut gap, &mut tally);
     }

@@ -1,24 +1,23 @@
-//! A statement that is only slow is not waiting, and one that waits is never
-//! taken for slow: thousands of both, mixed, while the processors are busy.
+//! The runner never takes a slow statement for a blocked one, nor the reverse:
+//! thousands of both, mixed, on busy processors.
 //!
-//! The truth is computed beside the server: a row that another open
-//! transaction has written is locked, any other is not. Here no statement
-//! meets more than one row; `chains` has many sessions on one row and rows
-//! that move, `gaps` has inserts between rows that others look at.
+//! A model computes the truth independently of the server: a row that another
+//! open transaction has written is locked, any other row is not. Here each
+//! statement touches at most one row; `chains` has many sessions on one row and
+//! rows that change their key, `gaps` has inserts into scanned gaps.
 
 mod chains;
 mod gaps;
-#[path = "../support/mod.rs"]
-mod support;
 mod truth;
 
-use isolde_core::case::Case;
-use isolde_core::history::What;
-use isolde_core::{History, Level};
+use isolde_model::case::Case;
+use isolde_model::history::EventKind;
+use isolde_model::{History, Level};
+use isolde_testing::cases::{self, Dice, interleaved, repeats};
+use isolde_testing::servers::{FETCHED, open};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use support::{Dice, FETCHED, interleaved, open, repeats};
 
 const SESSIONS: u64 = 4;
 const ROWS: u64 = 6;
@@ -88,10 +87,10 @@ fn check(history: &History, tally: &mut Tally) {
         let update = sql.starts_with("update");
         let row = if update { row_of(sql) } else { None };
         match &event.what {
-            What::Sent { .. } => {
+            EventKind::Sent { .. } => {
                 let next = history.events.get(at + 1);
                 let waits = next.is_some_and(|n| {
-                    n.step == Some(step) && matches!(n.what, What::Waiting { .. })
+                    n.step == Some(step) && matches!(n.what, EventKind::Waiting { .. })
                 });
                 let locked = row.and_then(|r| holder.get(&r)).filter(|h| **h != event.session);
                 match (waits, locked) {
@@ -105,26 +104,26 @@ fn check(history: &History, tally: &mut Tally) {
                     (false, None) => {}
                 }
             }
-            What::Waiting { on } => {
+            EventKind::Waiting { on } => {
                 let row = row.expect("only updates wait");
-                // The holder, or whoever stands before it in the queue.
+                // The lock holder, or a session before it in the queue.
                 let mut ahead: Vec<String> = queue.get(&row).cloned().unwrap_or_default();
                 ahead.extend(holder.get(&row).cloned());
                 assert!(on.iter().all(|s| ahead.contains(s)), "{on:?} is not in {ahead:?}");
                 queue.entry(row).or_default().push(event.session.clone());
             }
-            What::Resumed => {
+            EventKind::Resumed => {
                 let held = row.and_then(|r| holder.get(&r));
                 assert_eq!(held, None, "resumed while the row was locked\n{history:#?}");
             }
-            What::Affected { .. } => {
+            EventKind::Affected { .. } => {
                 if let Some(row) = row {
                     queue.entry(row).or_default().retain(|s| *s != event.session);
                     holder.insert(row, event.session.clone());
                 }
             }
-            What::Ended { .. } => holder.retain(|_, h| *h != event.session),
-            What::Error(error) => panic!("{error}\n{history:#?}"),
+            EventKind::Ended { .. } => holder.retain(|_, h| *h != event.session),
+            EventKind::Error(error) => panic!("{error}\n{history:#?}"),
             _ => {}
         }
     }
@@ -147,7 +146,7 @@ fn stress(target: &str) {
     let mut tally = Tally::default();
     for seed in 0..repeats("ISOLDE_STRESS", 40) as u64 {
         let case = random_case(target, seed);
-        let history = support::run(&mut runner, &case, Some(Level::ReadCommitted));
+        let history = cases::run(&mut runner, &case, Some(Level::ReadCommitted));
         check(&history, &mut tally);
     }
     stop.store(true, Ordering::Relaxed);
@@ -160,45 +159,45 @@ fn stress(target: &str) {
 }
 
 #[test]
-fn postgres_tells_waiting_from_slow_under_load() {
+fn postgres_lock_waits_are_distinguished_from_slow_statements() {
     stress("postgres");
 }
 
 #[test]
-fn mariadb_tells_waiting_from_slow_under_load() {
+fn mariadb_lock_waits_are_distinguished_from_slow_statements() {
     stress("mariadb");
 }
 
 #[test]
-fn fetched_servers_tell_waiting_from_slow_under_load() {
+fn lock_waits_of_fetched_servers_are_distinguished_from_slow_statements() {
     FETCHED.into_iter().for_each(stress);
 }
 
 #[test]
-fn tidb_tells_waiting_from_slow_under_load() {
+fn tidb_lock_waits_are_distinguished_from_slow_statements() {
     stress("tidb");
 }
 
 #[test]
-fn tidb_sees_every_wait_of_a_chain() {
+fn tidb_reports_every_wait_of_a_lock_chain() {
     chains::stress("tidb");
     gaps::stress("tidb");
 }
 
 #[test]
-fn postgres_sees_every_wait_of_a_chain() {
+fn postgres_reports_every_wait_of_a_lock_chain() {
     chains::stress("postgres");
     gaps::stress("postgres");
 }
 
 #[test]
-fn mariadb_sees_every_wait_of_a_chain() {
+fn mariadb_reports_every_wait_of_a_lock_chain() {
     chains::stress("mariadb");
     gaps::stress("mariadb");
 }
 
 #[test]
-fn fetched_servers_see_every_wait_of_a_chain() {
+fn fetched_servers_report_every_wait_of_a_lock_chain() {
     for target in FETCHED {
         chains::stress(target);
         gaps::stress(target);

@@ -1,19 +1,20 @@
 //! Elle's and Jepsen's histories, in EDN and JSON.
 //!
-//! An operation is a transaction that is invoked, or one that completed: `ok` has
-//! committed, `fail` has not, of `info` nobody knows. They belong together by
-//! their process. What happened before what is told by `:time` if all have one that
-//! can be trusted, else by their places in the file, as Jepsen writes it.
+//! An operation is the invocation or the completion of a transaction: `ok` committed, `fail` did
+//! not, and the outcome of `info` is unknown. They are matched by their process. Real-time order
+//! is given by `:time` if all operations have a plausible one, otherwise by their order in the
+//! file, as Jepsen writes it.
 
 mod batch;
 mod clock;
+mod parse;
 mod scan;
 
 use crate::blocks::{in_blocks, line_ends};
 use crate::error::ReadError;
 use crate::source::Source;
 use crate::words::{NIL, Resolver, is_text, number};
-use batch::{Batch, Kind, OpKind, Syntax};
+use batch::{Batch, OpKind, RecordKind, Syntax};
 use clock::Clock;
 use isolde_checker::{Builder, History, Item, Session, Status, Value};
 
@@ -37,10 +38,10 @@ fn read(source: &mut Source, syntax: Syntax) -> Result<History, ReadError> {
         |block, batch| text.feed(block, batch, &mut pairing),
     )?;
     text.end(&mut pairing)?;
-    if pairing.transactions == 0 && text.passed_over > 0 {
-        let name = text.last_passed_over.unwrap_or_default();
+    if pairing.transactions == 0 && text.skipped > 0 {
+        let name = text.last_skipped.unwrap_or_default();
         let problem = format!(
-            "none of its operations is a transaction: the last is `:f :{name}`. Histories \
+            "none of its operations is a transaction: the last one is `:f :{name}`. Histories \
              of list-append and rw-register have `:f :txn`, or no :f"
         );
         return Err(ReadError::new(&text.name, problem));
@@ -48,22 +49,21 @@ fn read(source: &mut Source, syntax: Syntax) -> Result<History, ReadError> {
     Ok(pairing.finish())
 }
 
-/// Where the reading stands in the text: an operation may begin in one block and end
-/// in the next.
+/// The position of the reader in the text: an operation may begin in one block and end in the next.
 #[derive(Default)]
 struct Text {
     name: String,
     syntax: Syntax,
-    /// The beginning of an operation.
+    /// The beginning of an incomplete operation.
     tail: Vec<u8>,
-    /// Line ends before the tail.
+    /// The number of line ends before the tail.
     lines: u64,
-    /// The line in which the vector around everything was opened.
+    /// The line in which the vector around all operations was opened.
     opened: Option<u64>,
     closed: bool,
     operations: usize,
-    passed_over: usize,
-    last_passed_over: Option<String>,
+    skipped: usize,
+    last_skipped: Option<String>,
 }
 
 impl Text {
@@ -76,7 +76,7 @@ impl Text {
         if self.tail.is_empty() {
             return self.accept(&block, batch, pairing);
         }
-        // The block began in the middle of an operation: what was made of it is void.
+        // The block began in the middle of an operation, so its batch is void.
         let mut whole = std::mem::take(&mut self.tail);
         whole.extend(block);
         if whole.len() > LONGEST + (8 << 20) {
@@ -102,7 +102,7 @@ impl Text {
                 Some((line(at), "a bracket is closed that was not opened".into()))
             }
             _ if self.closed && batch.rest > 0 && !batch.records.is_empty() => {
-                Some((line(0), "something follows the end of the history".into()))
+                Some((line(0), "there is data after the end of the history".into()))
             }
             (Some((at, problem)), ..) => Some((line(*at), problem.clone())),
             _ => None,
@@ -112,9 +112,9 @@ impl Text {
         }
         self.opened = self.opened.or(batch.opened.map(line));
         self.closed |= batch.closed.is_some();
-        self.operations += batch.records.len() + batch.passed_over;
-        self.passed_over += batch.passed_over;
-        self.last_passed_over = batch.last_passed_over.take().or(self.last_passed_over.take());
+        self.operations += batch.records.len() + batch.skipped;
+        self.skipped += batch.skipped;
+        self.last_skipped = batch.last_skipped.take().or(self.last_skipped.take());
         pairing.feed(&batch);
         self.lines += line_ends(&text[..batch.rest]);
         self.tail = text[batch.rest..].to_vec();
@@ -142,28 +142,27 @@ impl Text {
     }
 }
 
-/// Brings invocations and completions together.
+/// Matches invocations and completions.
 #[derive(Default)]
 struct Pairing {
     builder: Builder,
-    /// What each session has invoked and not heard of; the first is for operations
-    /// that have no process.
-    open: Vec<Invoked>,
-    /// Counts operations: the places in the file, from one on.
+    /// The pending invocation of each session; the first one is for operations without a process.
+    open: Vec<Invocation>,
+    /// The number of operations so far: positions in the file, from 1 on.
     now: u64,
     clock: Clock,
     last_index: Option<u64>,
     transactions: usize,
-    /// Whether nil is an empty list: if anything was appended anywhere.
+    /// Whether the history has lists, so that nil is an empty list.
     lists: bool,
     registers: bool,
-    /// In a history that has both, the items that are lists.
+    /// In a history with lists and registers, the items that are lists.
     list_items: Vec<bool>,
     values: Vec<Value>,
 }
 
 #[derive(Default)]
-struct Invoked {
+struct Invocation {
     active: bool,
     begin: u64,
     index: u64,
@@ -174,7 +173,7 @@ impl Pairing {
     fn feed(&mut self, batch: &Batch) {
         let mut builder = std::mem::take(&mut self.builder);
         let mut words = Resolver::new(&batch.words);
-        self.learn_kinds(batch, &mut builder, &mut words);
+        self.classify_items(batch, &mut builder, &mut words);
         for (at, record) in batch.records.iter().enumerate() {
             self.now += 1;
             let ops = batch.ops_of(at);
@@ -185,45 +184,46 @@ impl Pairing {
                 (Some(session), session.0 as usize + 1)
             };
             if slot >= self.open.len() {
-                self.open.resize_with(slot + 1, Invoked::default);
+                self.open.resize_with(slot + 1, Invocation::default);
             }
             self.clock.tick(slot, record.time);
-            let mut invoked = std::mem::take(&mut self.open[slot]);
-            if record.kind == Kind::Invoke {
-                if invoked.active {
+            let mut invocation = std::mem::take(&mut self.open[slot]);
+            if record.kind == RecordKind::Invoke {
+                if invocation.active {
                     let session = session.unwrap_or_else(|| builder.new_session());
                     builder.begin(session);
-                    self.end_unknown(&mut builder, &invoked);
+                    self.end_unknown(&mut builder, &invocation);
                 }
-                invoked.writes.clear();
+                invocation.writes.clear();
                 for op in ops {
                     if matches!(op.kind, OpKind::Append | OpKind::Write) {
                         let item = words.item(&mut builder, op.key);
                         let value = words.value(&mut builder, op.value);
-                        invoked.writes.push((op.kind, item, value));
+                        invocation.writes.push((op.kind, item, value));
                     }
                 }
-                (invoked.active, invoked.begin, invoked.index) = (true, self.now, record.index);
-                self.open[slot] = invoked;
+                (invocation.active, invocation.begin, invocation.index) =
+                    (true, self.now, record.index);
+                self.open[slot] = invocation;
                 continue;
             }
             self.transactions += 1;
             let session = session.unwrap_or_else(|| builder.new_session());
             builder.begin(session);
             self.name(&mut builder, record.index, session);
-            if invoked.active {
-                let end = if record.kind == Kind::Info { u64::MAX } else { self.now };
-                builder.times(invoked.begin, end);
+            if invocation.active {
+                let end = if record.kind == RecordKind::Info { u64::MAX } else { self.now };
+                builder.times(invocation.begin, end);
             }
             let status = match record.kind {
-                Kind::Ok => Status::Committed,
-                Kind::Fail => Status::Aborted,
-                Kind::Info | Kind::Invoke => Status::Unknown,
+                RecordKind::Ok => Status::Committed,
+                RecordKind::Fail => Status::Aborted,
+                RecordKind::Info | RecordKind::Invoke => Status::Unknown,
             };
-            if record.kind == Kind::Ok && !(ops.is_empty() && invoked.active) {
+            if record.kind == RecordKind::Ok && !(ops.is_empty() && invocation.active) {
                 self.push_ops(&mut builder, &mut words, batch, at);
-            } else if invoked.active {
-                push_writes(&mut builder, &invoked);
+            } else if invocation.active {
+                push_writes(&mut builder, &invocation);
             } else {
                 for op in ops {
                     if matches!(op.kind, OpKind::Append | OpKind::Write) {
@@ -234,15 +234,15 @@ impl Pairing {
                 }
             }
             builder.end(status);
-            invoked.active = false;
-            self.open[slot] = invoked;
+            invocation.active = false;
+            self.open[slot] = invocation;
         }
         self.builder = builder;
     }
 
-    /// A nil that was read is an empty list or a register that nobody has written,
-    /// which only the writes tell.
-    fn learn_kinds(&mut self, batch: &Batch, builder: &mut Builder, words: &mut Resolver<'_>) {
+    /// Determines which items are lists. A nil that was read is an empty list or the initial
+    /// version of a register, which only the writes reveal.
+    fn classify_items(&mut self, batch: &Batch, builder: &mut Builder, words: &mut Resolver<'_>) {
         let any = |kinds: &[OpKind]| batch.ops.iter().any(|op| kinds.contains(&op.kind));
         self.lists = self.lists || any(&[OpKind::Append, OpKind::ReadList]);
         self.registers = self.registers || any(&[OpKind::Write]);
@@ -306,54 +306,54 @@ impl Pairing {
         }
     }
 
-    /// Calls the open transaction by the index of its completion. Files by hand may
-    /// count for each process apart.
+    /// Names the open transaction by the index of its completion. Handwritten files may count per
+    /// process.
     fn name(&mut self, builder: &mut Builder, index: u64, session: Session) {
         let Some(index) = number(index) else { return };
         if self.last_index.is_none_or(|last| index > last) {
             self.last_index = Some(index);
-            builder.call_by_number(index);
+            builder.number_transaction(index);
         } else {
-            builder.call(&format!("T{index}-{}", session.0));
+            builder.name_transaction(&format!("T{index}-{}", session.0));
         }
     }
 
-    /// Ends the open transaction as one of which nothing was heard.
-    fn end_unknown(&mut self, builder: &mut Builder, invoked: &Invoked) {
+    /// Ends the open transaction with unknown status.
+    fn end_unknown(&mut self, builder: &mut Builder, invocation: &Invocation) {
         self.transactions += 1;
-        if let Some(index) = number(invoked.index) {
-            builder.call_by_number(index);
+        if let Some(index) = number(invocation.index) {
+            builder.number_transaction(index);
         }
-        builder.times(invoked.begin, u64::MAX);
-        push_writes(builder, invoked);
+        builder.times(invocation.begin, u64::MAX);
+        push_writes(builder, invocation);
         builder.end(Status::Unknown);
     }
 
     fn finish(mut self) -> History {
         let mut builder = std::mem::take(&mut self.builder);
-        let mut open: Vec<(usize, Invoked)> = std::mem::take(&mut self.open)
+        let mut open: Vec<(usize, Invocation)> = std::mem::take(&mut self.open)
             .into_iter()
             .enumerate()
-            .filter(|(_, invoked)| invoked.active)
+            .filter(|(_, invocation)| invocation.active)
             .collect();
-        open.sort_by_key(|(_, invoked)| invoked.begin);
-        for (slot, invoked) in open {
+        open.sort_by_key(|(_, invocation)| invocation.begin);
+        for (slot, invocation) in open {
             let session = match slot.checked_sub(1) {
                 Some(session) => Session(session as u32),
                 None => builder.new_session(),
             };
             builder.begin(session);
-            self.end_unknown(&mut builder, &invoked);
+            self.end_unknown(&mut builder, &invocation);
         }
         if let Some(times) = self.clock.times() {
-            builder.retime(|place| times[place as usize - 1]);
+            builder.map_times(|position| times[position as usize - 1]);
         }
         builder.finish()
     }
 }
 
-fn push_writes(builder: &mut Builder, invoked: &Invoked) {
-    for (kind, item, value) in &invoked.writes {
+fn push_writes(builder: &mut Builder, invocation: &Invocation) {
+    for (kind, item, value) in &invocation.writes {
         push_write(builder, *kind, *item, *value);
     }
 }

@@ -1,18 +1,18 @@
-//! The usual shapes of Elle's operations, byte by byte and without a tree. What is
-//! of another shape is left to the general readers, which also find what is wrong.
+//! Scans the usual shapes of Elle's operations byte by byte, without building a tree. Other shapes
+//! are left to the general readers, which also report errors.
 
-use super::batch::{Batch, Kind, Op, OpKind, Record, list_at};
+use super::batch::{Batch, Op, OpKind, Record, RecordKind, list_at};
 use crate::words::{self, NIL};
 
-/// A place in a text of EDN or, with `JSON`, of JSON.
+/// A position in a text of EDN or, with `JSON`, of JSON.
 pub(super) struct Scan<'a, const JSON: bool> {
     text: &'a [u8],
     at: usize,
 }
 
 impl<'a, const JSON: bool> Scan<'a, JSON> {
-    /// Adds the operation that begins here to the batch and says where it ends. None if
-    /// it is not of the usual shape or not complete.
+    /// Adds the operation that begins here to the batch and returns where it ends. None if it is
+    /// not of the usual shape or not complete.
     pub(super) fn operation(text: &'a [u8], at: usize, batch: &mut Batch) -> Option<usize> {
         let mut scan = Scan::<JSON> { text, at };
         let first = batch.ops.len();
@@ -26,7 +26,7 @@ impl<'a, const JSON: bool> Scan<'a, JSON> {
             }
             scan.blanks();
             match name {
-                b"type" => kind = Some(Kind::named(scan.name()?)?),
+                b"type" => kind = Some(RecordKind::named(scan.name()?)?),
                 b"process" => process = scan.word(batch)?,
                 b"index" => index = scan.word(batch)?,
                 b"time" => time = scan.word(batch)?,
@@ -59,7 +59,7 @@ impl<'a, const JSON: bool> Scan<'a, JSON> {
         }
     }
 
-    /// Opens a bracket: whether something is in it.
+    /// Opens a bracket; returns whether it has contents.
     fn open(&mut self, open: u8, close: u8) -> Option<bool> {
         self.expect(open)?;
         self.blanks();
@@ -103,7 +103,7 @@ impl<'a, const JSON: bool> Scan<'a, JSON> {
         (rest[length] == b'"').then_some(&rest[..length])
     }
 
-    /// The letters and digits that stand here; something must follow them.
+    /// The letters and digits at this position; a delimiter must follow them.
     fn bare(&mut self) -> Option<&'a [u8]> {
         let begin = self.at;
         loop {
@@ -129,7 +129,7 @@ impl<'a, const JSON: bool> Scan<'a, JSON> {
                     number = number.checked_mul(10)?.checked_add(u64::from(digit - b'0'))?;
                     self.at += 1;
                 }
-                // `1.5`, `3N` and the like are for the general readers.
+                // `1.5`, `3N` and the like are left to the general readers.
                 matches!(self.byte()?, b' ' | b',' | b']' | b'}' | b'\n' | b'\r' | b'\t')
                     .then_some(())?;
                 words::number(number)
@@ -204,8 +204,8 @@ impl<'a, const JSON: bool> Scan<'a, JSON> {
         (!self.more(b']')?).then_some(())
     }
 
-    /// Passes over a form that says nothing to us. What needs more than counting
-    /// brackets is not of the usual shape.
+    /// Skips a form that does not matter. Forms that need more than counting brackets are not of
+    /// the usual shape.
     fn skip(&mut self) -> Option<()> {
         let mut depth = 0usize;
         loop {

@@ -1,17 +1,17 @@
-//! A line of our own format, as serde reads it.
+//! A line of Isolde's own format, as serde reads it.
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Everything that a line may have; which of it tells what the line is.
+/// All fields that a line may have; which of them are present determines what the line is.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Line<'a> {
     #[serde(rename = "isolde-history")]
     pub(super) version: Option<u64>,
-    /// In the first line: whatever the writer wants to say.
+    /// In the first line: a free description.
     #[serde(default, rename = "about")]
     pub(super) _about: IgnoredAny,
     #[serde(borrow)]
@@ -48,10 +48,11 @@ pub(super) enum Word<'a> {
     Text(Cow<'a, str>),
 }
 
-pub(super) enum Observed<'a> {
+/// The value of an operation.
+pub(super) enum OpValue<'a> {
     One(Word<'a>),
     List(Vec<Word<'a>>),
-    /// What a predicate read found.
+    /// The matches of a predicate read.
     Versions(Vec<(Word<'a>, Word<'a>)>),
 }
 
@@ -66,7 +67,7 @@ pub(super) enum OpKind {
 pub(super) struct Op<'a> {
     pub(super) kind: OpKind,
     pub(super) item: Word<'a>,
-    pub(super) value: Observed<'a>,
+    pub(super) value: OpValue<'a>,
     pub(super) options: Options<'a>,
 }
 
@@ -149,10 +150,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Op<'a> {
                 let value = match kind {
                     OpKind::Read => parts.next_element()?.ok_or_else(short)?,
                     OpKind::Write | OpKind::Append => {
-                        Observed::One(parts.next_element()?.ok_or_else(short)?)
+                        OpValue::One(parts.next_element()?.ok_or_else(short)?)
                     }
                     OpKind::Predicate => {
-                        Observed::Versions(parts.next_element()?.ok_or_else(short)?)
+                        OpValue::Versions(parts.next_element()?.ok_or_else(short)?)
                     }
                 };
                 let options = parts.next_element()?.unwrap_or_default();
@@ -166,51 +167,51 @@ impl<'de: 'a, 'a> Deserialize<'de> for Op<'a> {
     }
 }
 
-/// What a read saw: a value, or the elements of a list.
-impl<'de: 'a, 'a> Deserialize<'de> for Observed<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Observed<'a>, D::Error> {
+/// The result of a read: a value, or the elements of a list.
+impl<'de: 'a, 'a> Deserialize<'de> for OpValue<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OpValue<'a>, D::Error> {
         struct Reads;
         impl<'de> Visitor<'de> for Reads {
-            type Value = Observed<'de>;
+            type Value = OpValue<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number, a text, null, or a list of them")
             }
 
-            fn visit_unit<E>(self) -> Result<Observed<'de>, E> {
-                Ok(Observed::One(Word::Null))
+            fn visit_unit<E>(self) -> Result<OpValue<'de>, E> {
+                Ok(OpValue::One(Word::Null))
             }
 
-            fn visit_u64<E>(self, number: u64) -> Result<Observed<'de>, E> {
-                Ok(Observed::One(Word::Number(number)))
+            fn visit_u64<E>(self, number: u64) -> Result<OpValue<'de>, E> {
+                Ok(OpValue::One(Word::Number(number)))
             }
 
-            fn visit_i64<E>(self, number: i64) -> Result<Observed<'de>, E> {
-                Ok(Observed::One(Word::Text(number.to_string().into())))
+            fn visit_i64<E>(self, number: i64) -> Result<OpValue<'de>, E> {
+                Ok(OpValue::One(Word::Text(number.to_string().into())))
             }
 
-            fn visit_f64<E>(self, number: f64) -> Result<Observed<'de>, E> {
-                Ok(Observed::One(Word::Text(number.to_string().into())))
+            fn visit_f64<E>(self, number: f64) -> Result<OpValue<'de>, E> {
+                Ok(OpValue::One(Word::Text(number.to_string().into())))
             }
 
-            fn visit_bool<E>(self, truth: bool) -> Result<Observed<'de>, E> {
-                Ok(Observed::One(Word::Text(truth.to_string().into())))
+            fn visit_bool<E>(self, truth: bool) -> Result<OpValue<'de>, E> {
+                Ok(OpValue::One(Word::Text(truth.to_string().into())))
             }
 
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Observed<'de>, E> {
-                Ok(Observed::One(Word::Text(Cow::Borrowed(text))))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<OpValue<'de>, E> {
+                Ok(OpValue::One(Word::Text(Cow::Borrowed(text))))
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Observed<'de>, E> {
-                Ok(Observed::One(Word::Text(text.to_string().into())))
+            fn visit_str<E>(self, text: &str) -> Result<OpValue<'de>, E> {
+                Ok(OpValue::One(Word::Text(text.to_string().into())))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Observed<'de>, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<OpValue<'de>, A::Error> {
                 let mut elements = Vec::new();
                 while let Some(element) = list.next_element()? {
                     elements.push(element);
                 }
-                Ok(Observed::List(elements))
+                Ok(OpValue::List(elements))
             }
         }
         deserializer.deserialize_any(Reads)

@@ -1,5 +1,4 @@
-//! Our own format: JSON lines, a transaction each. `docs/history-format.md` has all
-//! of it.
+//! Isolde's own format: JSON lines, one transaction each. `docs/history-format.md` specifies it.
 
 mod line;
 
@@ -8,7 +7,7 @@ use crate::lines::{Lines, read_lines};
 use crate::source::Source;
 use crate::words::{self, NIL, Resolver, Words, number};
 use isolde_checker::{Builder, History, Item, Value, Version};
-use line::{Line, Observed, OpKind, Status, Word};
+use line::{Line, OpKind, OpValue, Status, Word};
 use std::collections::BTreeMap;
 
 /// The version of the format that is written, and the only one that is read.
@@ -35,17 +34,17 @@ pub(crate) fn read(source: &mut Source) -> Result<History, ReadError> {
     Ok(builder.finish())
 }
 
-/// For each item that has explicit versions, the values by version.
+/// The values by version number, for each item with explicit versions.
 type Versions = BTreeMap<Item, BTreeMap<u64, Value>>;
 
 #[derive(Default)]
 struct Block {
     txns: Vec<Txn>,
     ops: Vec<Op>,
-    /// What few operations have, by the place of the operation.
+    /// Data that few operations have, by the index of the operation.
     extras: Vec<(usize, Extra)>,
     elements: Vec<u64>,
-    /// Pairs of an item and a value that predicates are about.
+    /// Pairs of an item and a value, for predicates.
     pairs: Vec<(u64, u64)>,
     orders: Vec<(u64, Vec<u64>)>,
     satisfied: Vec<(String, Vec<(u64, u64)>)>,
@@ -62,14 +61,14 @@ struct Txn {
 }
 
 struct Op {
-    kind: Kind,
+    kind: OpCode,
     item: u64,
-    /// The value, or, of lists and predicates, where they end.
+    /// The value, or, for lists and predicates, where they end.
     value: u64,
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum OpCode {
     Read,
     LockingRead,
     ReadList,
@@ -153,38 +152,38 @@ impl Block {
     fn push(&mut self, op: line::Op<'_>) -> Result<(), String> {
         let item = self.word(&op.item);
         let (kind, value) = match (op.kind, &op.value) {
-            (OpKind::Read, Observed::List(elements)) => {
+            (OpKind::Read, OpValue::List(elements)) => {
                 for element in elements {
                     let word = self.word(element);
                     self.elements.push(word);
                 }
-                (Kind::ReadList, self.elements.len() as u64)
+                (OpCode::ReadList, self.elements.len() as u64)
             }
-            (OpKind::Read, Observed::One(value)) => {
-                let kind = if op.options.locking { Kind::LockingRead } else { Kind::Read };
+            (OpKind::Read, OpValue::One(value)) => {
+                let kind = if op.options.locking { OpCode::LockingRead } else { OpCode::Read };
                 (kind, self.word(value))
             }
-            (OpKind::Write | OpKind::Append, Observed::One(Word::Null)) => {
-                return Err("null is what stands there before the first write; \
+            (OpKind::Write | OpKind::Append, OpValue::One(Word::Null)) => {
+                return Err("null is the version before the first write; \
                             it cannot be written"
                     .into());
             }
-            (OpKind::Write, Observed::One(value)) => (Kind::Write, self.word(value)),
-            (OpKind::Append, Observed::One(value)) => (Kind::Append, self.word(value)),
-            (_, Observed::Versions(versions)) => {
+            (OpKind::Write, OpValue::One(value)) => (OpCode::Write, self.word(value)),
+            (OpKind::Append, OpValue::One(value)) => (OpCode::Append, self.word(value)),
+            (_, OpValue::Versions(versions)) => {
                 let versions = self.versions(versions);
                 self.pairs.extend(versions);
-                (Kind::Predicate, self.pairs.len() as u64)
+                (OpCode::Predicate, self.pairs.len() as u64)
             }
-            (_, Observed::List(_) | Observed::One(_)) => {
-                return Err("a predicate read has the versions that it found".into());
+            (_, OpValue::List(_) | OpValue::One(_)) => {
+                return Err("a predicate read has a list of the versions that it matched".into());
             }
         };
-        if op.options.locking && !matches!(kind, Kind::LockingRead) {
+        if op.options.locking && !matches!(kind, OpCode::LockingRead) {
             return Err("only the read of a register can be `locking`".into());
         }
         if op.options.version.is_some()
-            && !matches!(kind, Kind::Read | Kind::LockingRead | Kind::Write)
+            && !matches!(kind, OpCode::Read | OpCode::LockingRead | OpCode::Write)
         {
             return Err("only reads and writes of registers have a `version`".into());
         }
@@ -204,20 +203,20 @@ impl Block {
             let session = words.session(builder, txn.session);
             builder.begin(session);
             match self.words.get(txn.name) {
-                Some(name) => builder.call(name),
+                Some(name) => builder.name_transaction(name),
                 None => {
                     if let Some(name) = number(txn.name) {
-                        builder.call_by_number(name);
+                        builder.number_transaction(name);
                     }
                 }
             }
             if let Some((begin, end)) = txn.times {
                 builder.times(begin, end);
             }
-            for (place, op) in self.ops[..txn.end].iter().enumerate().skip(at) {
-                let extra = extras.next_if(|(of, _)| *of == place).map(|(_, extra)| extra);
+            for (position, op) in self.ops[..txn.end].iter().enumerate().skip(at) {
+                let extra = extras.next_if(|(of, _)| *of == position).map(|(_, extra)| extra);
                 match op.kind {
-                    Kind::ReadList => {
+                    OpCode::ReadList => {
                         let item = words.item(builder, op.item);
                         let list: Vec<Value> = self.elements[element..op.value as usize]
                             .iter()
@@ -226,7 +225,7 @@ impl Block {
                         element = op.value as usize;
                         builder.read_list(item, &list);
                     }
-                    Kind::Predicate => {
+                    OpCode::Predicate => {
                         let found = &self.pairs[pair..op.value as usize];
                         pair = op.value as usize;
                         let found = resolve_pairs(found, builder, &mut words);
@@ -239,17 +238,17 @@ impl Block {
                         if let Some(version) = extra.and_then(|extra| extra.version)
                             && value != Value::INITIAL
                         {
-                            // The same value may be written twice then.
+                            // Explicit versions permit that the same value is written twice.
                             let text = format!("{}@{version}", self.name(op.value));
                             value = builder.text_value(&text);
-                            if matches!(kind, Kind::Write) {
+                            if matches!(kind, OpCode::Write) {
                                 known.entry(item).or_default().insert(version, value);
                             }
                         }
                         match kind {
-                            Kind::Write => builder.write(item, value),
-                            Kind::Append => builder.append(item, value),
-                            Kind::LockingRead => builder.locking_read(item, value),
+                            OpCode::Write => builder.write(item, value),
+                            OpCode::Append => builder.append(item, value),
+                            OpCode::LockingRead => builder.locking_read(item, value),
                             _ => builder.read(item, value),
                         }
                     }

@@ -1,10 +1,10 @@
-//! A witness as boxes and arrows: what a picture shows, without where.
+//! A witness as boxes and arrows: what a picture shows, without a layout.
 
 use isolde_checker::{
-    Anomaly, Certainty, Edge, History, Item, Kind, Op, OpKind, Status, Txn, Witness,
+    Anomaly, Certainty, Edge, EdgeKind, History, Item, Op, OpKind, Status, Txn, Witness,
 };
 
-/// Operations that a box has room for.
+/// The most operations that a box shows.
 const MOST_LINES: usize = 8;
 const LONGEST_LINE: usize = 34;
 const LONGEST_LABEL: usize = 22;
@@ -22,18 +22,18 @@ pub(crate) struct TxnBox {
 
 pub(crate) struct Line {
     pub(crate) text: String,
-    /// Whether an arrow is about it.
+    /// Whether an arrow refers to it.
     pub(crate) strong: bool,
 }
 
-/// From one box to another, by their places.
+/// An arrow from one box to another, by their indexes.
 pub(crate) struct Arrow {
     pub(crate) from: usize,
     pub(crate) to: usize,
-    pub(crate) kind: Kind,
-    /// What it is about: the item, and its versions.
+    pub(crate) kind: EdgeKind,
+    /// The item, and its versions.
     pub(crate) label: Vec<String>,
-    /// Whether the history shows it; else it was concluded.
+    /// Whether the edge is observed; otherwise it was inferred.
     pub(crate) observed: bool,
     pub(crate) why: String,
 }
@@ -50,7 +50,7 @@ impl Scene {
                 let arrows = writer.map(|_| Arrow {
                     from: 0,
                     to: 1,
-                    kind: Kind::Wr,
+                    kind: EdgeKind::Wr,
                     label: vec![short(&seen, LONGEST_LABEL)],
                     observed: true,
                     why: anomaly.sentences(history).join("; "),
@@ -62,12 +62,12 @@ impl Scene {
 
     fn of_cycle(history: &History, edges: &[Edge]) -> Scene {
         let count = edges.len();
-        let boxes = edges.iter().enumerate().map(|(place, edge)| {
-            let before = &edges[(place + count - 1) % count];
+        let boxes = edges.iter().enumerate().map(|(position, edge)| {
+            let before = &edges[(position + count - 1) % count];
             let items: Vec<Item> = [before.item, edge.item].into_iter().flatten().collect();
             TxnBox::of(history, edge.from, &items)
         });
-        let arrows = edges.iter().enumerate().map(|(place, edge)| {
+        let arrows = edges.iter().enumerate().map(|(position, edge)| {
             let about = match (&edge.predicate, edge.item) {
                 (Some(predicate), _) => predicate.clone(),
                 (None, Some(item)) => history.item_name(item),
@@ -86,8 +86,8 @@ impl Scene {
                 label.push(short(version, LONGEST_LABEL));
             }
             let observed = edge.certainty == Certainty::Observed;
-            let (from, to) = (place, (place + 1) % count);
-            Arrow { from, to, kind: edge.kind, label, observed, why: edge.why(history) }
+            let (from, to) = (position, (position + 1) % count);
+            Arrow { from, to, kind: edge.kind, label, observed, why: edge.explanation(history) }
         });
         Scene { boxes: boxes.collect(), arrows: arrows.collect() }
     }
@@ -107,10 +107,10 @@ impl TxnBox {
         };
         let all = ops.len() <= MOST_LINES;
         let mut lines: Vec<Line> = Vec::new();
-        for (place, op) in ops.iter().enumerate() {
+        for (position, op) in ops.iter().enumerate() {
             let strong = strong(op);
             if (all || strong) && lines.len() < MOST_LINES {
-                lines.push(Line { text: describe(history, txn, place), strong });
+                lines.push(Line { text: describe(history, txn, position), strong });
             }
         }
         if lines.len() < ops.len() {
@@ -125,9 +125,9 @@ impl TxnBox {
     }
 }
 
-/// An operation in a line: its statement, or what it read or wrote.
-fn describe(history: &History, txn: Txn, place: usize) -> String {
-    let op = history.ops(txn)[place];
+/// An operation on one line: its SQL text, or what it read or wrote.
+fn describe(history: &History, txn: Txn, position: usize) -> String {
+    let op = history.ops(txn)[position];
     let item = op.item().map(|item| history.item_name(item)).unwrap_or_default();
     let value = op.value().map(|value| history.value_name(value)).unwrap_or_default();
     let text = match op.kind() {
@@ -136,9 +136,9 @@ fn describe(history: &History, txn: Txn, place: usize) -> String {
         OpKind::Read => format!("r {item} = {value}"),
         OpKind::LockingRead => format!("r {item} = {value} (locking)"),
         OpKind::ReadList => {
-            let list = history.whole_list(txn, place).unwrap_or_default();
+            let list = history.whole_list(txn, position).unwrap_or_default();
             let names: Vec<String> = list.iter().map(|value| history.value_name(*value)).collect();
-            // The end of a list is what others changed.
+            // The end of a list is what other transactions changed.
             let mut shown = names.join(" ");
             let mut from = 0;
             while shown.chars().count() > LONGEST_LINE - 12 && from + 1 < names.len() {
@@ -152,7 +152,7 @@ fn describe(history: &History, txn: Txn, place: usize) -> String {
             format!("{}: {found} found", history.predicate_name(op).unwrap_or_default())
         }
     };
-    let text = history.statement_of(txn, place).map_or(text, str::to_string);
+    let text = history.statement_of(txn, position).map_or(text, str::to_string);
     short(&text, LONGEST_LINE)
 }
 

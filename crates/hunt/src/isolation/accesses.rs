@@ -1,21 +1,22 @@
-//! What the answers of a round tell of each operation of its trace: the rows that it read and
-//! wrote, in which versions. A version is called by the statement that wrote it.
+//! Adds to each operation of a round's trace the rows that it read and wrote, with their versions,
+//! from the results of the probes. A version is identified by the statement that wrote it.
 
-use super::round::Drawn;
-use isolde_core::generate::Item;
-use isolde_core::instrument::{Entry, Heard, Probe, RowsOf, Told};
-use isolde_core::sql::{LockStrength, Stmt};
-use isolde_core::trace::{Access, Accesses, Lock, OperationResult, Trace};
+use super::transactions::SentTransaction;
+use isolde_generator::Item;
+use isolde_model::trace::{Access, Accesses, Lock, OperationResult, Trace};
+use isolde_oracles::instrument::{Entry, ObservedRun, Probe, ProbeResult, RowsOf};
+use isolde_sql::{LockStrength, Stmt};
 use std::collections::HashMap;
 
-pub(super) fn fill_in(trace: &mut Trace, drawn: &[Drawn], told: &Told<'_>) {
-    let written = told.written();
+/// Fills in the accesses of all operations that succeeded.
+pub(super) fn fill_in(trace: &mut Trace, drawn: &[SentTransaction], observed: &ObservedRun<'_>) {
+    let written = observed.written();
     let places = trace.places();
     let (mut items, mut names) = (HashMap::new(), Vec::new());
     let mut item = |row: &str| {
         let next = u32::try_from(names.len()).unwrap_or(u32::MAX);
         *items.entry(row.to_string()).or_insert_with(|| {
-            names.push(told.instrument.row_name(row));
+            names.push(observed.instrument.row_name(row));
             next
         })
     };
@@ -23,7 +24,7 @@ pub(super) fn fill_in(trace: &mut Trace, drawn: &[Drawn], told: &Told<'_>) {
         let of = &drawn[operation.transaction as usize];
         let done =
             !matches!(operation.result, OperationResult::Error(_) | OperationResult::Unanswered);
-        let Some(meaning) = of.sent.get(place).filter(|_| done) else { continue };
+        let Some(sent) = of.sent.get(place).filter(|_| done) else { continue };
         let mut accesses = Accesses::default();
         let mut read = |entry: &Entry, writes: &[u64]| {
             let version = writes.last().copied().unwrap_or(0);
@@ -32,17 +33,17 @@ pub(super) fn fill_in(trace: &mut Trace, drawn: &[Drawn], told: &Told<'_>) {
                 accesses.reads.push(access);
             }
         };
-        match (&meaning.probe, &of.heard[place]) {
-            (Probe::Read { .. }, Some(Heard::Read(cells))) => {
+        match (&sent.probe, &of.results[place]) {
+            (Probe::Read { .. }, Some(ProbeResult::Read(cells))) => {
                 cells.iter().flatten().for_each(|entry| read(entry, &entry.writes));
             }
-            (Probe::Rows { what, .. }, Some(Heard::Rows(rows))) => {
+            (Probe::Rows { what, .. }, Some(ProbeResult::Rows(rows))) => {
                 for version in rows {
                     let entry = &version.entry;
-                    let own = entry.writes.iter().position(|id| *id == meaning.id);
+                    let own = entry.writes.iter().position(|id| *id == sent.id);
                     let before = own.unwrap_or(entry.writes.len());
-                    // What it inserted was not there before.
-                    if *what != RowsOf::Written || entry.inserted_by() != Some(meaning.id) {
+                    // A row that it inserted did not exist before.
+                    if *what != RowsOf::Written || entry.inserted_by() != Some(sent.id) {
                         read(entry, &entry.writes[..before]);
                     }
                     version.origin.iter().for_each(|origin| read(origin, &origin.writes));
@@ -50,13 +51,13 @@ pub(super) fn fill_in(trace: &mut Trace, drawn: &[Drawn], told: &Told<'_>) {
             }
             _ => {}
         }
-        // A look before the statement shares its number and writes nothing.
-        let last = of.sent.get(place + 1).is_none_or(|next| next.id != meaning.id);
-        if last && let Some(rows) = written.get(&meaning.id) {
-            let write = |row: &String| Access { item: item(row), version: meaning.id };
+        // A probe that runs before the statement has the same number and writes nothing.
+        let last = of.sent.get(place + 1).is_none_or(|next| next.id != sent.id);
+        if last && let Some(rows) = written.get(&sent.id) {
+            let write = |row: &String| Access { item: item(row), version: sent.id };
             accesses.writes = rows.iter().map(write).collect();
         }
-        accesses.lock = lock(of, meaning.place);
+        accesses.lock = lock(of, sent.place);
         if !accesses.reads.is_empty() || !accesses.writes.is_empty() {
             operation.accesses = Some(Box::new(accesses));
         }
@@ -64,7 +65,7 @@ pub(super) fn fill_in(trace: &mut Trace, drawn: &[Drawn], told: &Told<'_>) {
     trace.items = names;
 }
 
-fn lock(of: &Drawn, place: usize) -> Option<Lock> {
+fn lock(of: &SentTransaction, place: usize) -> Option<Lock> {
     let sequence = of.plan.sequence();
     let Some((_, Item::Statement(Stmt::Select(select)))) = sequence.get(place) else {
         return None;

@@ -1,19 +1,19 @@
-//! Asks the engine which versions satisfy which predicates.
+//! Evaluates predicates on row versions, by the engine itself.
 
-use isolde_core::instrument::{Evaluation, Instrument};
-use isolde_core::oracle::isolation::read_bits;
 use isolde_engines::engine::{Engine, EngineResult, Outcome};
+use isolde_oracles::instrument::{Evaluation, Instrument};
+use isolde_oracles::instrumented_run::read_bits;
 
-/// For each predicate, of each version whether it satisfies it; none where the engine
-/// cannot compute it on some version.
-pub type Evaluated = (Evaluation, Vec<Option<Vec<bool>>>);
+/// For each predicate whether each version satisfies it; none where the engine cannot compute it
+/// on some version.
+pub type PredicateResults = (Evaluation, Vec<Option<Vec<bool>>>);
 
-/// On the tables of versions that stand in the database.
+/// Evaluates all predicates on the version tables that are in the database.
 pub fn evaluate(
     engine: &mut dyn Engine,
     instrument: &Instrument,
     evaluations: Vec<Evaluation>,
-) -> EngineResult<Vec<Evaluated>> {
+) -> EngineResult<Vec<PredicateResults>> {
     let mut all = Vec::new();
     for evaluation in evaluations {
         let mut satisfied: Vec<Option<Vec<bool>>> = vec![None; evaluation.predicates.len()];
@@ -24,7 +24,7 @@ pub fn evaluate(
                     Outcome::Rows { rows, .. } => {
                         read_bits(&mut satisfied[range], &rows, evaluation.versions.len());
                     }
-                    // One of them overflows or divides by nothing: each by itself.
+                    // One of them overflows or divides by zero: each is asked alone.
                     _ => {
                         for at in range {
                             let sql = evaluation.ask_for(instrument, at..at + 1);

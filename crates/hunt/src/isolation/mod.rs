@@ -1,18 +1,19 @@
-//! The isolation oracle on sessions that run at full speed: rounds of generated
-//! transactions on tables that tell which versions were read and written.
+//! The isolation oracle at full speed: rounds of generated transactions on instrumented tables,
+//! whose results reveal which row versions were read and written.
 //!
 //! ```text
-//!   Generator::round ─► Instrument ─► FreeRun ─► answers ─► Told ─► Account ─► checker
-//!                                                                                │
-//!        Excerpt, a scheduled case ◄── forbidden by the level's promise? ◄───────┘
+//!   Generator::round ─► Instrument ─► FreeRun ─► probe results ─► history ─► checker
+//!                                                                              │
+//!        Excerpt, a scheduled case ◄── forbidden by the level's promise? ◄─────┘
 //! ```
 
 mod accesses;
 mod evaluate;
 mod excerpt;
-mod hunting;
 mod round;
+mod transactions;
 
 pub use evaluate::evaluate;
-pub use excerpt::{Effort, Excerpt, Order, excerpt};
-pub use round::{Played, Shape, play};
+pub(crate) use excerpt::replay;
+pub use excerpt::{Effort, Excerpt, OrderSource, excerpt};
+pub use round::{RoundRecord, Shape, run_round};

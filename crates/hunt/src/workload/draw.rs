@@ -1,8 +1,8 @@
 //! Draws transactions. What each session gets depends on the seed and on how many
 //! transactions were drawn before, which at full speed is the database's choice.
 
-use super::Shape;
-use isolde_core::random::Random;
+use super::shape::Shape;
+use isolde_model::random::Random;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {

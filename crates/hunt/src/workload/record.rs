@@ -1,26 +1,27 @@
 //! Runs a workload and writes down what each transaction saw.
 
 use super::draw::{Draw, Operation};
-use super::{Shape, Workload, sql};
-use isolde_checker::{Builder, History, Status, Value as Written};
-use isolde_core::history::TxEnd;
-use isolde_core::trace::{Access, Accesses, Trace};
-use isolde_core::value::{Row, Value};
+use super::shape::{Shape, Workload};
+use super::sql;
+use isolde_checker::{Builder, History, Status, Value as WrittenValue};
 use isolde_engines::engine::Outcome;
 use isolde_engines::free_run::{FreeRun, Statements};
 use isolde_engines::runner::{RunError, Runner};
+use isolde_model::history::TxEnd;
+use isolde_model::trace::{Access, Accesses, Trace};
+use isolde_model::value::{Row, Value};
 use std::collections::HashMap;
 
 /// A workload on its way: how it is shaped and how it is run.
 #[derive(Clone, Copy, Debug)]
-pub struct Recording {
+pub struct WorkloadRecorder {
     pub shape: Shape,
     pub free: FreeRun,
     pub seed: u64,
 }
 
 /// What was recorded.
-pub struct Recorded {
+pub struct WorkloadRecording {
     pub history: History,
     /// With what each operation read and wrote.
     pub trace: Trace,
@@ -30,15 +31,15 @@ pub struct Recorded {
 
 /// What an operation was answered.
 #[derive(Clone, Debug)]
-enum Seen {
+enum OperationReply {
     Rows(Option<Value>),
     /// Rows that a write changed; none where the engine does not say.
     Wrote(Option<u64>),
 }
 
-impl Recording {
+impl WorkloadRecorder {
     /// Runs in an empty database, with a table that it makes.
-    pub fn run(&self, runner: &mut Runner) -> Result<Recorded, RunError> {
+    pub fn run(&self, runner: &mut Runner) -> Result<WorkloadRecording, RunError> {
         let family = runner.engine.info().family();
         let workload = self.shape.workload;
         runner.clear()?;
@@ -47,7 +48,7 @@ impl Recording {
         let mut draw = Draw::new(self.shape, self.seed);
         // Transactions are numbered as they begin, which is when they are drawn.
         let mut drawn: Vec<Vec<Operation>> = Vec::new();
-        let mut seen: HashMap<(u32, usize), Seen> = HashMap::new();
+        let mut replies: HashMap<(u32, usize), OperationReply> = HashMap::new();
         let mut next = |_: usize| {
             let operations = draw.transaction();
             let texts = operations.iter().map(|op| sql::statement(*op, workload, family));
@@ -61,23 +62,23 @@ impl Recording {
             let Some(place) = answer.statement.and_then(|at| at.checked_sub(1)) else { return };
             let what = match &answer.reply.outcome {
                 Outcome::Rows { rows, .. } => {
-                    Seen::Rows(rows.first().and_then(|row| row.first().cloned()))
+                    OperationReply::Rows(rows.first().and_then(|row| row.first().cloned()))
                 }
-                Outcome::Affected(count) => Seen::Wrote(Some(*count)),
-                Outcome::Done => Seen::Wrote(None),
+                Outcome::Affected(count) => OperationReply::Wrote(Some(*count)),
+                Outcome::Done => OperationReply::Wrote(None),
                 Outcome::Error(_) => return,
             };
-            seen.insert((answer.transaction, place), what);
+            replies.insert((answer.transaction, place), what);
         })?;
         let last = match runner.engine.control(sql::ALL_ROWS) {
             Ok(Outcome::Rows { rows, .. }) => rows,
             _ => Vec::new(),
         };
         runner.clear()?;
-        let history = history(&trace, &drawn, &seen, workload);
+        let history = history(&trace, &drawn, &replies, workload);
         trace.setup = vec![table];
-        fill_in(&mut trace, &drawn, &seen, workload);
-        Ok(Recorded { history, trace, last })
+        fill_in(&mut trace, &drawn, &replies, workload);
+        Ok(WorkloadRecording { history, trace, last })
     }
 }
 
@@ -86,7 +87,7 @@ impl Recording {
 fn fill_in(
     trace: &mut Trace,
     drawn: &[Vec<Operation>],
-    seen: &HashMap<(u32, usize), Seen>,
+    replies: &HashMap<(u32, usize), OperationReply>,
     workload: Workload,
 ) {
     let places = trace.places();
@@ -96,7 +97,7 @@ fn fill_in(
         let number = traced.transaction;
         let Some(place) = place.checked_sub(1) else { continue };
         let Some(operation) = drawn[number as usize].get(place) else { continue };
-        let Some(answer) = seen.get(&(number, place)) else { continue };
+        let Some(answer) = replies.get(&(number, place)) else { continue };
         let mut item = |key: u64| {
             let next = items.len() as u32;
             *items.entry(key).or_insert_with(|| {
@@ -106,15 +107,15 @@ fn fill_in(
         };
         let mut accesses = Accesses::default();
         match (operation, answer) {
-            (Operation::Read { key, .. }, Seen::Rows(value)) => {
+            (Operation::Read { key, .. }, OperationReply::Rows(value)) => {
                 let version = value.as_ref().map_or(0, |value| newest(value, workload));
                 accesses.reads.push(Access { item: item(*key), version });
             }
-            (Operation::Write { .. }, Seen::Wrote(Some(0))) => continue,
+            (Operation::Write { .. }, OperationReply::Wrote(Some(0))) => continue,
             (Operation::Write { key, value, .. }, _) => {
                 accesses.writes.push(Access { item: item(*key), version: *value });
             }
-            (Operation::Read { .. }, Seen::Wrote(_)) => continue,
+            (Operation::Read { .. }, OperationReply::Wrote(_)) => continue,
         }
         traced.accesses = Some(Box::new(accesses));
     }
@@ -134,7 +135,7 @@ pub(super) fn newest(value: &Value, workload: Workload) -> u64 {
 fn history(
     trace: &Trace,
     drawn: &[Vec<Operation>],
-    seen: &HashMap<(u32, usize), Seen>,
+    replies: &HashMap<(u32, usize), OperationReply>,
     workload: Workload,
 ) -> History {
     let mut times = vec![(u64::MAX, 0); trace.transactions.len()];
@@ -155,7 +156,7 @@ fn history(
         let (begin, end) = times[number];
         builder.times(begin, if status == Status::Unknown { u64::MAX } else { end });
         for (place, operation) in operations.iter().enumerate() {
-            let answer = seen.get(&(number as u32, place));
+            let answer = replies.get(&(number as u32, place));
             add(&mut builder, *operation, answer, workload, status);
         }
         builder.end(status);
@@ -166,40 +167,40 @@ fn history(
 fn add(
     builder: &mut Builder,
     operation: Operation,
-    answer: Option<&Seen>,
+    answer: Option<&OperationReply>,
     workload: Workload,
     status: Status,
 ) {
     match (operation, answer) {
-        (Operation::Read { key, .. }, Some(Seen::Rows(value))) => {
+        (Operation::Read { key, .. }, Some(OperationReply::Rows(value))) => {
             let item = builder.numbered_item(key);
             match workload {
                 Workload::ListAppend => {
                     let text = value.as_ref().map(text).unwrap_or_default();
-                    let elements: Vec<Written> = text
+                    let elements: Vec<WrittenValue> = text
                         .split(',')
                         .filter_map(|v| v.trim().parse().ok())
-                        .map(Written)
+                        .map(WrittenValue)
                         .collect();
                     builder.read_list(item, &elements);
                 }
                 Workload::RwRegister => {
                     let number = value.as_ref().and_then(|value| text(value).parse().ok());
-                    builder.read(item, number.map_or(Written::INITIAL, Written));
+                    builder.read(item, number.map_or(WrittenValue::INITIAL, WrittenValue));
                 }
             }
         }
         // A read without an answer saw nothing that anybody knows of.
         (Operation::Read { .. }, _) => {}
         // No row was there to be changed.
-        (Operation::Write { .. }, Some(Seen::Wrote(Some(0)))) => {}
+        (Operation::Write { .. }, Some(OperationReply::Wrote(Some(0)))) => {}
         // A write without an answer may have been done, unless its transaction went on.
         (Operation::Write { .. }, None) if status == Status::Committed => {}
         (Operation::Write { key, value, .. }, _) => {
             let item = builder.numbered_item(key);
             match workload {
-                Workload::ListAppend => builder.append(item, Written(value)),
-                Workload::RwRegister => builder.write(item, Written(value)),
+                Workload::ListAppend => builder.append(item, WrittenValue(value)),
+                Workload::RwRegister => builder.write(item, WrittenValue(value)),
             }
         }
     }

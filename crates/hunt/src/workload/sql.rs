@@ -1,10 +1,10 @@
 //! The statements of the workloads, in the SQL of each family.
 
-use super::Workload;
 use super::draw::{Access, Operation};
-use isolde_core::sql::Family;
+use super::shape::Workload;
+use isolde_sql::Family;
 
-/// All rows, for who compares what is left.
+/// Reads all rows, to compare the final state.
 pub(super) const ALL_ROWS: &str = "select k, v from isolde_items order by k";
 
 pub(super) fn table(workload: Workload, family: Family) -> String {

@@ -1,37 +1,37 @@
-//! An engine on which labelled cases run, and what the rules say of the runs.
+//! An engine that runs labelled cases, and the verdict of the rules on each run.
 
 use crate::cases::Labelled;
-use crate::support;
-use isolde_core::inquiry::Inquiry;
-use isolde_core::oracle::USUAL;
-use isolde_core::semantics::version_tables::VersionTables;
-use isolde_core::semantics::{Explanation, Subject, explain};
-use isolde_core::sql::{Expr, InsertSource, Literal, Stmt, read};
-use isolde_core::{Case, History, transcript};
 use isolde_engines::engine::Engine;
-use isolde_hunt::cause::{self, Label};
-use isolde_hunt::check::{Checked, check};
+use isolde_hunt::cause::{self, Verdict};
+use isolde_hunt::check::{CheckResult, check};
 use isolde_hunt::executor::{Executor, Fixture, VersionFixture};
+use isolde_model::inquiry::Inquiry;
+use isolde_model::{Case, History, transcript};
+use isolde_oracles::DEFAULT_ORACLES;
+use isolde_reference::version_tables::VersionTables;
+use isolde_reference::{Conclusion, SerialSearch, Subject, analyse};
+use isolde_sql::{Expr, InsertSource, Literal, Stmt, Write, read};
+use isolde_testing::{cases, servers};
 
 pub struct Bench {
     pub target: String,
     pub executor: Executor,
 }
 
-/// A case that ran, with all that oracles made of it.
+/// A run of a case with the results of the oracles.
 pub struct Run {
     pub case: Case,
     pub fixture: Fixture,
     pub history: History,
-    pub checked: Checked,
+    pub checked: CheckResult,
 }
 
-/// What the rules say of a run.
+/// The verdict of the rules on a run.
 #[derive(Debug)]
 pub enum Shown {
-    /// For each step the rules that explain it.
+    /// The rules that explain each step.
     Inside(Vec<Vec<&'static str>>),
-    /// Without a rule it is the serial order that is missing.
+    /// Without a rule, the run has no serial order.
     Outside {
         step: Option<usize>,
         rule: Option<String>,
@@ -52,7 +52,7 @@ impl Run {
 
 impl Bench {
     pub fn open(target: &str) -> Option<Bench> {
-        let runner = support::open(target)?;
+        let runner = servers::open(target)?;
         Some(Bench { target: target.into(), executor: Executor::new(runner) })
     }
 
@@ -64,10 +64,10 @@ impl Bench {
         &self.engine().info().version
     }
 
-    /// None when the case is not for this engine, version or setting.
+    /// Runs a case. `None` when it is not for this engine, version or setting.
     pub fn run(&mut self, labelled: &Labelled) -> Option<Run> {
         let info = self.engine().info().clone();
-        let case = support::case(&labelled.text());
+        let case = cases::case(&labelled.text());
         let snapshots = info.settings.get("innodb_snapshot_isolation");
         let snapshots = snapshots.is_some_and(|v| v == "1" || v == "ON");
         let other_setting = labelled.snapshot_isolation.is_some_and(|wanted| wanted != snapshots);
@@ -76,49 +76,51 @@ impl Bench {
         }
         let mut fixture = Fixture::of_case(&case, &info, self.engine().profile().default_level);
         fixture.versions = Some(versions(&fixture, &case));
-        let checked = check(&mut self.executor, &fixture, &case, USUAL)
+        let checked = check(&mut self.executor, &fixture, &case, DEFAULT_ORACLES)
             .unwrap_or_else(|e| panic!("{}: {}: {e}", self.target, labelled.name));
         let history = checked.concurrent.clone();
         Some(Run { case, fixture, history, checked })
     }
 
-    /// The label that a hunt would give it.
-    pub fn label(&mut self, run: &Run) -> Label {
+    /// The label that a hunt gives the run.
+    pub fn label(&mut self, run: &Run) -> Verdict {
         let Run { case, fixture, checked, .. } = run;
         cause::find(&mut self.executor, (fixture, case), checked).unwrap().label
     }
 
-    fn explanation(&mut self, run: &Run, history: &History) -> Explanation {
+    fn explanation(&mut self, run: &Run, history: &History) -> Conclusion {
         let reading = run.fixture.reading.as_deref().unwrap();
         let subject = &Subject { history, reading };
-        let inquiry = Inquiry::new(|desk| async move { explain(subject, &desk).await });
+        let inquiry = Inquiry::new(|channel| async move {
+            analyse(subject, &channel, SerialSearch::WherePromised).await.conclusion
+        });
         let about = (&run.fixture, &run.case);
         self.executor.inquire(about, inquiry, &mut Vec::new()).unwrap()
     }
 
     pub fn explain(&mut self, run: &Run, history: &History) -> Shown {
         match self.explanation(run, history) {
-            Explanation::Inside { rules, .. } => Shown::Inside(
+            Conclusion::Allowed { rules, .. } => Shown::Inside(
                 rules.iter().map(|rules| rules.iter().map(|r| r.id).collect()).collect(),
             ),
-            Explanation::Outside { step, rule, .. } => {
+            Conclusion::Broken { step, rule, .. } => {
                 Shown::Outside { step, rule: rule.map(|r| r.id.into()) }
             }
-            Explanation::NotModelled { why, .. } => Shown::NotModelled(why),
+            Conclusion::NotModelled { why, .. } => Shown::NotModelled(why),
         }
     }
 
-    /// What makes the serial order of a run.
+    /// The rule that determines the serial order of a run.
     pub fn order_rule(&mut self, run: &Run) -> Option<&'static str> {
         match self.explanation(run, &run.history) {
-            Explanation::Inside { order, .. } => order.map(|(_, rule)| rule.id),
+            Conclusion::Allowed { order, .. } => order.map(|(_, rule)| rule.id),
             _ => None,
         }
     }
 }
 
-/// The first rows as they stand in the setup, so that hundreds of falsified
-/// runs do not make the tables anew each time.
+/// Version tables with the initial rows of the setup, so that hundreds of
+/// falsified runs need not create them anew.
 fn versions(fixture: &Fixture, case: &Case) -> VersionFixture {
     let reading = fixture.reading.as_deref().unwrap();
     let tables = VersionTables { schema: &reading.schema, dialect: &reading.dialect };
@@ -127,7 +129,7 @@ fn versions(fixture: &Fixture, case: &Case) -> VersionFixture {
         .create
         .iter()
         .filter_map(|sql| match read::statement(sql, family) {
-            Some(Stmt::Insert(insert)) => Some(insert),
+            Some(Stmt::Write(Write::Insert(insert))) => Some(insert),
             _ => None,
         })
         .collect();

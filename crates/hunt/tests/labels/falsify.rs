@@ -1,9 +1,10 @@
-//! Runs that did not happen: a history with one thing in it changed.
+//! Falsified runs: recorded histories with one change.
 
-use isolde_core::Value;
-use isolde_core::history::{DbError, ErrorClass, ErrorEffect, Event, History, TxEnd, What};
-use isolde_core::sql::{self, Kind};
-use isolde_core::value::Row;
+use isolde_model::Value;
+use isolde_model::history::{DbError, ErrorClass, ErrorEffect, Event, EventKind, History, TxEnd};
+use isolde_model::value::Row;
+use isolde_sql as sql;
+use isolde_sql::Kind;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -12,15 +13,15 @@ pub enum Change {
     RowTooMany,
     OneMoreChanged,
     OneLessChanged,
-    /// What failed is told to have gone through.
+    /// A failed statement is recorded as successful.
     ErrorRemoved,
-    /// A COMMIT that failed is told to have committed.
+    /// A failed COMMIT is recorded as successful.
     CommitClaimed,
-    /// What went through is told to have failed.
+    /// A successful statement is recorded as failed.
     ErrorAdded(ErrorClass),
-    /// What waited is told to have gone on at once.
+    /// A blocked statement is recorded as not blocked.
     WaitRemoved,
-    /// What went on at once is told to have waited.
+    /// A statement that did not wait is recorded as blocked.
     WaitAdded,
     AnotherValueLeft,
     RowNotLeft,
@@ -28,7 +29,7 @@ pub enum Change {
 }
 
 pub struct Falsified {
-    /// None for the final rows.
+    /// The changed step; `None` for the final rows.
     pub step: Option<usize>,
     pub change: Change,
     pub history: History,
@@ -40,11 +41,12 @@ impl Falsified {
         format!("{step}: {:?}", self.change)
     }
 
-    /// Whether another statement may be the one that cannot be explained: what
-    /// is allowed to fail did nothing, and what comes after shows that it did;
-    /// without its victim a deadlock lets two go on, of whom one should not.
+    /// Whether the rules may break at another statement. A statement that is
+    /// allowed to fail changed nothing, and a later statement shows that it did;
+    /// a deadlock without its victim lets two statements resume, one of them
+    /// wrongly.
     pub fn may_show_elsewhere(&self, history: &History) -> bool {
-        let error = self.step.and_then(|s| history.outcome(s).reply).and_then(What::error);
+        let error = self.step.and_then(|s| history.outcome(s).reply).and_then(EventKind::error);
         let was_victim = error.is_some_and(|e| e.class == ErrorClass::Deadlock);
         matches!(self.change, Change::ErrorAdded(_) | Change::CommitClaimed) || was_victim
     }
@@ -59,13 +61,13 @@ const ERRORS: [ErrorClass; 6] = [
     ErrorClass::Busy,
 ];
 
-/// Every change of one thing in a run.
+/// All falsified runs of a recorded run, each with one change.
 pub fn falsified(history: &History) -> Vec<Falsified> {
     let mut all = Vec::new();
     for at in 0..history.events.len() {
         let event = &history.events[at];
         let Some(step) = event.step else { continue };
-        let mut add = |change, what: What| {
+        let mut add = |change, what: EventKind| {
             let mut history = history.clone();
             history.events[at].what = what;
             all.push(Falsified { step: Some(step), change, history });
@@ -73,32 +75,33 @@ pub fn falsified(history: &History) -> Vec<Falsified> {
         let is_statement =
             matches!(sql::kind(&history.steps[step].sql), Kind::Select | Kind::Write);
         match &event.what {
-            What::Rows { columns, rows } => {
+            EventKind::Rows { columns, rows } => {
                 for (change, rows) in other_rows(rows, columns.len()) {
-                    add(change, What::Rows { columns: columns.clone(), rows });
+                    add(change, EventKind::Rows { columns: columns.clone(), rows });
                 }
             }
-            What::Affected { count } if is_statement => {
-                add(Change::OneMoreChanged, What::Affected { count: count + 1 });
+            EventKind::Affected { count } if is_statement => {
+                add(Change::OneMoreChanged, EventKind::Affected { count: count + 1 });
                 if let Some(count) = count.checked_sub(1) {
-                    add(Change::OneLessChanged, What::Affected { count });
+                    add(Change::OneLessChanged, EventKind::Affected { count });
                 }
             }
-            What::Error(_) => {
+            EventKind::Error(_) => {
                 let what = match sql::kind(&history.steps[step].sql) {
                     Kind::Commit => {
                         all.extend(committed(history, at));
                         continue;
                     }
-                    Kind::Select => What::Rows { columns: Vec::new(), rows: Vec::new() },
-                    Kind::Write => What::Affected { count: 1 },
+                    Kind::Select => EventKind::Rows { columns: Vec::new(), rows: Vec::new() },
+                    Kind::Write => EventKind::Affected { count: 1 },
                     _ => continue,
                 };
                 add(Change::ErrorRemoved, what);
             }
             _ => {}
         }
-        if matches!(event.what, What::Rows { .. } | What::Affected { .. }) && is_statement {
+        if matches!(event.what, EventKind::Rows { .. } | EventKind::Affected { .. }) && is_statement
+        {
             for class in ERRORS {
                 let error = DbError {
                     code: "falsified".into(),
@@ -107,7 +110,7 @@ pub fn falsified(history: &History) -> Vec<Falsified> {
                     class,
                     effect: ErrorEffect::Statement,
                 };
-                add(Change::ErrorAdded(class), What::Error(error));
+                add(Change::ErrorAdded(class), EventKind::Error(error));
             }
             all.extend(without_wait(history, step));
             all.extend(with_wait(history, step));
@@ -129,18 +132,18 @@ pub fn falsified(history: &History) -> Vec<Falsified> {
     all
 }
 
-/// A COMMIT that failed, as if it had gone through.
+/// A failed COMMIT, recorded as successful.
 fn committed(history: &History, at: usize) -> Option<Falsified> {
     let mut other = history.clone();
     let step = other.events[at].step;
     let session = other.events[at].session.clone();
     let rest = other.events[at..].iter_mut().filter(|e| e.session == session);
     let how = rest.filter_map(|e| match &mut e.what {
-        What::Ended { how, .. } => Some(how),
+        EventKind::Ended { how, .. } => Some(how),
         _ => None,
     });
     *how.take(1).next()? = TxEnd::Committed;
-    other.events[at].what = What::Done;
+    other.events[at].what = EventKind::Done;
     Some(Falsified { step, change: Change::CommitClaimed, history: other })
 }
 
@@ -164,7 +167,7 @@ fn other_rows(rows: &[Row], columns: usize) -> Vec<(Change, Vec<Row>)> {
     all
 }
 
-/// Values of other versions, as the cases write them: one more and one less.
+/// Values of other row versions: one more and one less, as the cases write them.
 fn other_values(value: &Value) -> Vec<Value> {
     match value {
         Value::Int(i) => vec![Value::Int(i + 1), Value::Int(i - 1)],
@@ -172,31 +175,33 @@ fn other_values(value: &Value) -> Vec<Value> {
     }
 }
 
-/// A statement that went through when it was sent, as if it had waited.
+/// A statement that did not wait, recorded as blocked.
 fn with_wait(history: &History, step: usize) -> Option<Falsified> {
-    let is_sent = |e: &Event| e.step == Some(step) && matches!(e.what, What::Sent { .. });
+    let is_sent = |e: &Event| e.step == Some(step) && matches!(e.what, EventKind::Sent { .. });
     let sent = history.events.iter().position(is_sent).filter(|_| !history.outcome(step).waited)?;
     let session = history.steps[step].session.clone();
     let mut other = history.clone();
-    let what = What::Waiting { on: Vec::new() };
+    let what = EventKind::Waiting { on: Vec::new() };
     other.events.insert(sent + 1, Event { session, step: Some(step), what });
     Some(Falsified { step: Some(step), change: Change::WaitAdded, history: other })
 }
 
-/// A statement that waited and then went through, as if it had gone through
-/// when it was sent.
+/// A statement that waited and then succeeded, recorded as not blocked.
 fn without_wait(history: &History, step: usize) -> Option<Falsified> {
     let mine = |e: &Event| e.step == Some(step);
-    let is = |e: &Event, what: fn(&What) -> bool| mine(e) && what(&e.what);
+    let is = |e: &Event, what: fn(&EventKind) -> bool| mine(e) && what(&e.what);
     if !history.outcome(step).waited {
         return None;
     }
     let reply = history.outcome(step).reply?.clone();
-    let sent = history.events.iter().position(|e| is(e, |w| matches!(w, What::Sent { .. })))?;
+    let sent =
+        history.events.iter().position(|e| is(e, |w| matches!(w, EventKind::Sent { .. })))?;
     let mut other = history.clone();
     let session = history.steps[step].session.clone();
     let goes = |e: &Event| {
-        let of_wait = |w: &What| matches!(w, What::Waiting { .. } | What::Resumed) || *w == reply;
+        let of_wait = |w: &EventKind| {
+            matches!(w, EventKind::Waiting { .. } | EventKind::Resumed) || *w == reply
+        };
         mine(e) && of_wait(&e.what)
     };
     other.events.retain(|e| !goes(e));

@@ -1,10 +1,9 @@
-//! The proof of the rules: for each of them a run that it explains, taken from
-//! a real engine, and that run falsified in every way of [`falsify`], of which
-//! the rules must notice each.
+//! Evidence for the rules: for each rule a run on a real engine that it explains,
+//! and that run falsified in every way of [`falsify`]. The rules must reject
+//! every falsified run.
 //!
-//! The cases also have the label that a hunt would give them. The tests print
-//! a confusion matrix: the label that a run should have, against the one that
-//! it got.
+//! Each run also gets the label that a hunt gives it. The tests print a confusion
+//! matrix: the expected label against the assigned one.
 
 mod bench;
 mod cases;
@@ -12,28 +11,26 @@ mod falsify;
 mod matrix;
 mod open;
 mod planted;
-#[path = "../../../engines/tests/support/mod.rs"]
-mod support;
-
 use bench::{Bench, Shown};
 use cases::{Labelled, Where};
 use falsify::{Change, falsified};
-use isolde_core::Level;
-use isolde_core::semantics::rules::{Rule, dolt, duckdb, innodb, postgres, sqlite, tidb};
-use isolde_hunt::cause::Label;
+use isolde_hunt::cause::Verdict;
+use isolde_model::Level;
+use isolde_reference::rules::{Rule, dolt, duckdb, innodb, postgres, sqlite, tidb};
+use isolde_testing::servers;
 use matrix::Matrix;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 #[test]
-fn sqlite_with_a_rollback_journal() {
-    // That a COMMIT waits for readers is taken as it comes.
+fn rules_explain_sqlite_with_a_rollback_journal() {
+    // The rules accept a COMMIT that waits for readers, and one that does not.
     let lacks = [&["S3", "S4"], SHARED_CACHE].concat();
     prove("sqlite", cases::sqlite::CASES, sqlite::RULES, &lacks);
 }
 
 #[test]
-fn sqlite_with_a_write_ahead_log() {
+fn rules_explain_sqlite_with_a_write_ahead_log() {
     let lacks = [&["S4"], SHARED_CACHE].concat();
     prove("sqlite+wal", cases::sqlite::CASES, sqlite::RULES, &lacks);
 }
@@ -41,40 +38,40 @@ fn sqlite_with_a_write_ahead_log() {
 const SHARED_CACHE: &[&str] = &["S12", "S13", "S14"];
 
 #[test]
-fn sqlite_with_a_shared_cache() {
+fn rules_explain_sqlite_with_a_shared_cache() {
     let rules = sqlite::RULES.iter().copied();
     let rules: Vec<_> = rules.filter(|r| SHARED_CACHE.contains(&r.id)).collect();
     prove("sqlite+shared-cache", cases::shared_cache::CASES, &rules, &[]);
 }
 
-/// It has a test of its own.
+/// This rule has its own test.
 const SERIAL_ORDER: &[&str] = &["P9"];
 
 #[test]
-fn postgres_of_this_machine() {
+fn rules_explain_the_installed_postgres() {
     prove("postgres", cases::postgres::CASES, postgres::RULES, SERIAL_ORDER);
 }
 
 #[test]
-fn postgres_that_was_fetched() {
-    for target in support::FETCHED.iter().filter(|t| t.starts_with("postgres")) {
+fn rules_explain_fetched_postgres() {
+    for target in servers::FETCHED.iter().filter(|t| t.starts_with("postgres")) {
         prove(target, cases::postgres::CASES, postgres::RULES, SERIAL_ORDER);
     }
 }
 
 #[test]
-fn mariadb_of_this_machine() {
+fn rules_explain_the_installed_mariadb() {
     prove("mariadb", cases::innodb::CASES, innodb::RULES, &["I10", "M2"]);
 }
 
 #[test]
-fn mysql_and_mariadb_that_were_fetched() {
-    for target in support::FETCHED.iter().filter(|t| !t.starts_with("postgres")) {
+fn rules_explain_fetched_mysql_and_mariadb() {
+    for target in servers::FETCHED.iter().filter(|t| !t.starts_with("postgres")) {
         let lacks: &[&str] = match *target {
-            // Under snapshot isolation every view is told by the rule of the first
-            // read, and updates are not semi-consistent.
+            // Under snapshot isolation the rule of the first read explains every read
+            // view, and updates are not semi-consistent.
             "mariadb@11.8" => &["I7", "I10", "I14"],
-            // No NOWAIT, by which a lock is told.
+            // There is no NOWAIT, which would reveal a lock.
             "mysql@5.7" | "mariadb@10.2" => &["M2", "I11"],
             _ => &["M2"],
         };
@@ -83,22 +80,22 @@ fn mysql_and_mariadb_that_were_fetched() {
 }
 
 #[test]
-fn dolt_that_was_fetched() {
+fn rules_explain_fetched_dolt() {
     prove("dolt", cases::dolt::CASES, dolt::RULES, &[]);
 }
 
 #[test]
-fn tidb_that_was_fetched() {
+fn rules_explain_fetched_tidb() {
     prove("tidb", cases::tidb::CASES, tidb::RULES, &[]);
 }
 
 #[test]
-fn duckdb_that_was_fetched() {
+fn rules_explain_fetched_duckdb() {
     prove("duckdb", cases::duckdb::CASES, duckdb::RULES, &[]);
 }
 
-/// The rule of a serial order is broken where every statement is as it should
-/// be, but not all of them together: write skew, which REPEATABLE READ allows.
+/// The rule of the serial order breaks although every single statement obeys the
+/// rules: write skew, which REPEATABLE READ allows.
 #[test]
 fn write_skew_of_postgres_has_no_serial_order() {
     let Some(mut bench) = Bench::open("postgres") else { return };
@@ -113,8 +110,9 @@ fn write_skew_of_postgres_has_no_serial_order() {
     assert!(matches!(shown, Shown::Outside { rule: None, .. }), "{shown:?}");
 }
 
-/// Runs all cases of an engine, looks for the rules and the label that each
-/// names, falsifies each, and asks whether no rule was left out.
+/// Runs all cases of an engine, compares rules and label of each run with the
+/// expected ones, falsifies each run, and asserts that every rule was shown and
+/// broken.
 fn prove(target: &str, cases: &[Labelled], rules: &[&'static Rule], lacks: &[&str]) {
     let Some(mut bench) = Bench::open(target) else { return };
     let mut matrix = Matrix::default();
@@ -133,7 +131,7 @@ fn prove(target: &str, cases: &[Labelled], rules: &[&'static Rule], lacks: &[&st
             wrong.push(format!("{name}: {explanation:?}\n{}", run.transcript()));
             continue;
         };
-        if label != Label::Documented {
+        if label != Verdict::Documented {
             wrong.push(format!("{name}: labelled {}", label.name()));
         }
         for (rule, place) in labelled.shows {
@@ -173,8 +171,8 @@ fn prove(target: &str, cases: &[Labelled], rules: &[&'static Rule], lacks: &[&st
                         (here && *change == false_run.change).then_some(*rule)
                     }));
                     if let (true, Some(step), Some(rule)) = (at_its_place, step, rule.as_deref()) {
-                        // Whatever keeps a statement waiting may be named for a
-                        // wait; all else breaks a rule that explained it.
+                        // For a wait any rule about locks may be named; any other
+                        // change breaks a rule that explained the step.
                         let waits =
                             matches!(false_run.change, Change::WaitAdded | Change::WaitRemoved);
                         if !waits && !used[step].contains(&rule) {

@@ -1,4 +1,4 @@
-//! Which label runs should have, against the one that they got.
+//! A confusion matrix: the expected label of each run against the assigned one.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter, Result};

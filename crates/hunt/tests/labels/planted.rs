@@ -3,17 +3,17 @@
 use crate::bench::Bench;
 use crate::cases::Labelled;
 use crate::matrix::Matrix;
-use isolde_core::History;
 use isolde_engines::fault::{Concerns, FAULTS, Fault, Planted, Strikes, plant_counted};
-use isolde_engines::fetch::install::Cache;
 use isolde_engines::runner::Runner;
-use isolde_engines::target::{Options, Target};
-use isolde_hunt::cause::Label;
+use isolde_hunt::cause::Verdict;
 use isolde_hunt::executor::Executor;
+use isolde_model::History;
+use isolde_testing::planted::same_server;
+use isolde_testing::servers::start_engine;
 use std::collections::BTreeMap;
 
-/// Runs each case with each fault. Where the fault has struck and changed what
-/// clients saw in the sound run into what oracles reject, it is a bug.
+/// Runs each case with each fault. A run is a bug where the fault has struck, the
+/// observations differ from those of the sound run, and an oracle rejects them.
 pub fn label_all(
     bench: &Bench,
     cases: &[Labelled],
@@ -37,7 +37,7 @@ pub fn label_all(
             }
             let label = faulty.label(&run);
             matrix.add("planted fault", label.name());
-            if label != Label::Bug {
+            if label != Verdict::Bug {
                 let (name, transcript) = (label.name(), run.transcript());
                 wrong.push(format!("{}: {}: {name}\n{transcript}", fault.name, labelled.name));
             }
@@ -45,24 +45,14 @@ pub fn label_all(
     }
 }
 
-/// Whether a client could tell two runs from each other.
+/// Whether a client can distinguish two runs.
 fn differs(one: &History, other: &History) -> bool {
     one.events != other.events || one.final_state != other.final_state
 }
 
 fn faulted(bench: &Bench, fault: &'static Fault) -> (Bench, Strikes) {
-    let family = bench.target.split(['@', '+']).next().unwrap();
-    let target = match bench.engine().client() {
-        Some(at) => {
-            let password = at.password.as_ref().map_or("", |p| p.reveal());
-            let login = format!("{}:{password}", at.user);
-            format!("{family}://{login}@{}:{}/{}", at.host, at.port, at.database)
-        }
-        None => bench.target.clone(),
-    };
-    let options = Options { cache: Cache::open(), via: None };
-    let engine = Target::parse(&target).unwrap().open(&options);
-    let engine = engine.unwrap_or_else(|e| panic!("{target}: {e}"));
-    let (engine, strikes) = plant_counted(engine, Planted { fault, rate: 1.0, seed: 1 });
+    let target = same_server(&bench.target, bench.engine());
+    let (engine, strikes) =
+        plant_counted(start_engine(&target), Planted { fault, rate: 1.0, seed: 1 });
     (Bench { target, executor: Executor::new(Runner::new(engine)) }, strikes)
 }

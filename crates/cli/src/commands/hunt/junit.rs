@@ -1,14 +1,14 @@
-//! A hunt as JUnit's XML: one test a finding, and one for the hunt itself.
+//! A hunt as JUnit XML: one test per finding, and one for the hunt itself.
 
 use crate::junit::time;
-use isolde_hunt::baseline::Judged;
-use isolde_hunt::cause::Label;
+use isolde_hunt::baseline::BaselineResult;
+use isolde_hunt::cause::Verdict;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::summary::Summary;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-/// `trouble` is what ended the hunt before its time.
-pub fn report(summary: &Summary, findings: &[Finding], trouble: Option<&str>) -> Report {
+/// `failure` is what ended the hunt early, if anything did.
+pub fn report(summary: &Summary, findings: &[Finding], failure: Option<&str>) -> Report {
     let id = &summary.identity;
     let planted = id.fault().map_or(String::new(), |f| format!(", planted fault {f}"));
     let name = format!("hunt {} seed {}{planted}", id.target, id.seed);
@@ -22,11 +22,11 @@ pub fn report(summary: &Summary, findings: &[Finding], trouble: Option<&str>) ->
         }
         suite.add_test_case(case);
     };
-    let whole = match trouble {
+    let whole = match failure {
         None => TestCaseStatus::success(),
-        Some(trouble) => {
+        Some(failure) => {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_message(trouble);
+            status.set_message(failure);
             status
         }
     };
@@ -34,14 +34,14 @@ pub fn report(summary: &Summary, findings: &[Finding], trouble: Option<&str>) ->
     for finding in findings {
         let title = format!("case {} {}", finding.id, finding.title);
         let text = finding.explanation.join("\n");
-        let known = |judged: &Judged| judged.signatures.contains(&finding.signature);
+        let known = |judged: &BaselineResult| judged.signatures.contains(&finding.signature);
         match finding.cause.label {
-            Label::Bug if summary.baseline.as_ref().is_some_and(known) => {
+            Verdict::Bug if summary.baseline.as_ref().is_some_and(known) => {
                 let mut status = TestCaseStatus::skipped();
-                status.set_message("known: it is in the baseline").set_description(text);
+                status.set_message("known: in the baseline").set_description(text);
                 add(title, status, None);
             }
-            Label::Bug => {
+            Verdict::Bug => {
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
                 status.set_message(finding.title.as_str()).set_description(text);
                 add(title, status, None);

@@ -1,46 +1,45 @@
-//! `isolde hunt`: the main job.
+//! `isolde hunt`: generates cases, runs them, and reports violations.
+//!
+//! `request.rs` turns the command line, or the hunt.json of a resumed hunt,
+//! into what to hunt for; [`run`] prepares the target and the output folder and
+//! starts the hunt; [`finish`] writes the report and decides the exit code.
 
-pub mod faults;
 mod junit;
 mod next;
+mod request;
 mod show;
-pub mod wish;
 
-use super::{Context, Levels, Outcome, parse_levels};
+use super::Outcome;
+use super::context::{Context, LevelChoice};
+use crate::args::hunt::HuntArgs;
 use crate::baseline::BaselineFile;
 use crate::exit_code::{ExitCode, Failure};
-use crate::hunt_args::HuntArgs;
 use crate::junit::JunitFile;
-use crate::{interrupt, library};
-use isolde_core::generate::{Generator, Options};
-use isolde_core::oracle::{self, ORACLES, Oracle, USUAL};
-use isolde_core::{Level, Profile};
+use crate::{interrupt, library, page};
 use isolde_engines::engine::{Engine, EngineResult};
 use isolde_engines::fault::{self, Planted};
-use isolde_engines::server::leftovers;
+use isolde_engines::server::abandoned;
 use isolde_engines::server::owner::Owner;
 use isolde_engines::target::Target;
+use isolde_generator::{Generator, Options};
 use isolde_hunt::folder::Folder;
-use isolde_hunt::hunt::{self, Ended, Hunt, Watch};
+use isolde_hunt::hunt::{self, Hunt, HuntMonitor, HuntResult};
 use isolde_hunt::isolation::Shape;
 use isolde_hunt::known::KnownBugs;
-use isolde_hunt::resume::Earlier;
+use isolde_hunt::resume::PreviousRun;
 use isolde_hunt::summary::{Identity, Shard};
+use isolde_model::{Level, Profile};
+use isolde_oracles as oracle;
+use isolde_oracles::{DEFAULT_ORACLES, ORACLES, Oracle};
+use request::HuntRequest;
 use std::time::Duration;
-use wish::Wish;
 
 pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
-    let wish = Wish::of(args)?;
-    let baseline = args.baseline.read()?;
-    let oracles = chosen_oracles(&wish.oracles)?;
-    let target = context.parse_target(&wish.target)?;
-    let planted = match &wish.fault {
-        Some(name) => {
-            let fault = fault::find(name).map_err(|e| Failure::new(ExitCode::Usage, e))?;
-            Some(Planted { fault, rate: wish.fault_rate, seed: wish.seed })
-        }
-        None => None,
-    };
+    let request = HuntRequest::new(args)?;
+    let baseline = BaselineFile::read(&args.baseline)?;
+    let oracles = chosen_oracles(&request.oracles)?;
+    let target = context.parse_target(&request.target)?;
+    let planted = planted_fault(&request)?;
     if !args.resume {
         Folder::check(&args.out)?;
     }
@@ -59,106 +58,116 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
         let message = format!("{} cannot be planted in {target}: {why}", fault.name);
         return Err(Failure::new(ExitCode::Usage, message));
     }
-    let levels = chosen_levels(&wish.levels, first.profile())?;
+    let levels = chosen_levels(&request.levels, first.profile())?;
     let dialect = info.dialect();
     let mut options = Options::new(levels.clone(), first.profile().default_level);
-    options.ddl = wish.ddl;
-    options.prepared = wish.prepared;
-    let generator = Generator::new(dialect, wish.seed, options);
+    options.ddl = request.ddl;
+    options.prepared = request.prepared;
+    let generator = Generator::new(dialect, request.seed, options);
     let identity = Identity {
         version: env!("CARGO_PKG_VERSION").into(),
-        seed: wish.seed,
+        seed: request.seed,
         target: info.target.clone(),
         server_version: info.version.clone(),
         settings: info.settings.clone(),
         levels: levels.iter().map(|l| l.name().to_string()).collect(),
         oracles: oracles.iter().map(|o| o.name().to_string()).collect(),
-        options: wish.options(),
+        options: request.options(),
     };
-    let (folder, earlier) = open_folder(args, &identity, wish.shard)?;
+    let (folder, earlier) = open_folder(args, &identity, request.shard)?;
     if matches!(target, Target::Url(_)) {
         remove_leftovers(context, &target, &folder);
         folder.set_owner(&Owner::this_process().to_string())?;
     }
-    // What is found in an engine with a planted fault is the fault's.
+    // Findings in an engine with a planted fault are due to the fault.
     let known = if planted.is_some() { KnownBugs::default() } else { known_bugs() };
     let hunt = Hunt {
         identity,
         generator: &generator,
         oracles: &oracles,
         known: &known,
-        shard: wish.shard,
-        cases: wish.cases,
-        time: wish.time,
-        workers: usize::try_from(wish.asked.jobs).unwrap_or(1),
-        asked: wish.asked,
-        all: wish.all,
-        reduces: wish.reduces,
-        rounds: wish.runs_rounds().then(|| shape(&wish)),
-        topological: wish.topological,
+        shard: request.shard,
+        cases: request.cases,
+        time: request.time,
+        workers: usize::try_from(request.asked.jobs).unwrap_or(1),
+        run_settings: request.asked,
+        all: request.all,
+        reduces: request.reduces,
+        rounds: request.runs_rounds().then(|| shape(&request)),
+        oracle_options: request.oracle_options.clone(),
         open: &open,
-        interrupted: interrupt::asked,
+        interrupted: interrupt::is_requested,
     };
     if let Some(old) = folder.moved() {
-        context.console.note(&format!("the earlier hunt is now in {}", old.display()));
+        context.console.note(&format!("moved the earlier hunt to {}", old.display()));
     }
     show::beginning(context, &hunt, &folder);
-    let watch = Watch::default();
+    let watch = HuntMonitor::default();
     let cases = earlier.as_ref().map_or(0, |e| e.counted().cases);
     let ended = show::watching(context, &hunt, cases, &watch, || {
         hunt::run(&hunt, first, &folder, earlier, &watch)
     });
-    Ok(finish(context, &wish, &folder, (junit.as_ref(), baseline), ended))
+    Ok(finish(context, &request, &folder, (junit.as_ref(), baseline), ended))
 }
 
-/// Everything that can still be written is written, whatever went wrong
-/// before; and a bug that was found is what the exit code says.
+/// Writes and prints the results. After an error, everything else is still
+/// written, and a bug that was found still decides the exit code.
 fn finish(
     context: &Context<'_>,
-    wish: &Wish,
+    request: &HuntRequest,
     folder: &Folder,
     (junit, baseline): (Option<&JunitFile>, Option<BaselineFile>),
-    ended: Ended,
+    ended: HuntResult,
 ) -> ExitCode {
-    let Ended { mut summary, failure: ended_by } = ended;
-    let mut troubles: Vec<Failure> = ended_by.map(Failure::from).into_iter().collect();
+    let HuntResult { mut summary, failure: ended_by } = ended;
+    let mut failures: Vec<Failure> = ended_by.map(Failure::from).into_iter().collect();
     let findings = folder.read_findings().unwrap_or_else(|error| {
-        troubles.push(error.into());
+        failures.push(error.into());
         Vec::new()
     });
     if let Some(mut baseline) = baseline {
         match baseline.judge(context.console, &findings) {
             Ok(judged) => {
                 summary.baseline = Some(judged);
-                troubles.extend(folder.write_summary(&summary).err().map(Failure::from));
+                failures.extend(folder.write_summary(&summary).err().map(Failure::from));
             }
-            Err(error) => troubles.push(error),
+            Err(error) => failures.push(error),
         }
     }
-    if let Err(error) = crate::page::write(folder.path()) {
-        troubles.push(error.into());
+    if let Err(error) = page::write(folder.path()) {
+        failures.push(error.into());
     }
     if let Some(file) = junit {
-        let trouble = troubles.first().map(|t| t.message.as_str());
-        troubles.extend(file.write(&junit::report(&summary, &findings, trouble)).err());
+        let failure = failures.first().map(|f| f.message.as_str());
+        failures.extend(file.write(&junit::report(&summary, &findings, failure)).err());
     }
     if context.json {
-        context.console.print(&serde_json::to_string(&summary).unwrap_or_default());
+        match serde_json::to_string(&summary) {
+            Ok(text) => context.console.print(&text),
+            Err(error) => failures.push(error.into()),
+        }
     } else {
-        show::ending(context, wish, folder, &summary, &findings);
+        show::ending(context, request, folder, &summary, &findings);
     }
-    for trouble in &troubles {
-        context.console.error(&trouble.message);
+    for failure in &failures {
+        context.console.error(&failure.message);
     }
-    match (interrupt::asked(), summary.new_bugs()) {
+    match (interrupt::is_requested(), summary.new_bugs()) {
         (true, _) => ExitCode::Interrupted,
-        // The others follow from the first.
-        (false, 0) => troubles.first().map_or(ExitCode::Fine, |trouble| trouble.code),
+        // The other failures are consequences of the first.
+        (false, 0) => failures.first().map_or(ExitCode::Success, |failure| failure.code),
         (false, _) => ExitCode::Violation,
     }
 }
 
-fn open_engine(
+fn planted_fault(request: &HuntRequest) -> Result<Option<Planted>, Failure> {
+    let Some(name) = &request.fault else { return Ok(None) };
+    let fault = fault::find(name).map_err(|e| Failure::new(ExitCode::Usage, e))?;
+    Ok(Some(Planted { fault, rate: request.fault_rate, seed: request.seed }))
+}
+
+/// Opens a target, with a fault planted in it if there is one.
+pub fn open_engine(
     context: &Context<'_>,
     target: &Target,
     planted: Option<Planted>,
@@ -174,56 +183,62 @@ fn open_folder(
     args: &HuntArgs,
     identity: &Identity,
     shard: Shard,
-) -> Result<(Folder, Option<Earlier>), Failure> {
+) -> Result<(Folder, Option<PreviousRun>), Failure> {
     if args.resume {
         let folder = Folder::reopen(&args.out)?;
-        let earlier = Earlier::read(&folder, identity, shard)?;
+        let earlier = PreviousRun::read(&folder, identity, shard)?;
         return Ok((folder, Some(earlier)));
     }
     Ok((Folder::create(&args.out)?, None))
 }
 
-/// The databases that this hunt has left on a user's server when it was
-/// killed. What goes wrong with it is no reason not to hunt.
+/// Removes the databases that this hunt left on a user's server when it was
+/// killed. Errors are noted and do not stop the hunt.
 fn remove_leftovers(context: &Context<'_>, target: &Target, folder: &Folder) {
     let Some(owner) = folder.owner().and_then(|text| Owner::parse(&text)) else { return };
-    let cleaned = target.door().and_then(|mut door| leftovers::clean(door.as_mut(), Some(&owner)));
+    let cleaned = target
+        .admin_connection()
+        .and_then(|mut connection| abandoned::clean(connection.as_mut(), Some(&owner)));
     let console = context.console;
     match cleaned {
         Ok(found) => {
             for name in &found.removed {
-                console.note(&format!("removed {name}, which the killed hunt had left"));
+                console.note(&format!("removed {name}, a leftover of the killed hunt"));
             }
             for name in &found.elsewhere {
                 console.note(&format!(
-                    "{name} was made on another machine: `isolde clean {target}` there removes it"
+                    "{name} was created on another machine; run `isolde clean {target}` there to remove it"
                 ));
             }
-            for (name, why) in &found.stuck {
-                console.note(&format!("{name} of the killed hunt stays: {why}"));
+            for (name, why) in &found.failed {
+                console
+                    .note(&format!("cannot remove {name}, a leftover of the killed hunt: {why}"));
             }
         }
-        Err(error) => console.note(&format!("databases of the killed hunt may be left: {error}")),
+        Err(error) => {
+            console.note(&format!("cannot check for leftovers of the killed hunt: {error}"))
+        }
     }
 }
 
-/// No round takes longer, so that a hunt ends in time and a slow engine shows progress.
+/// The time limit of a round, so that a hunt ends in time and shows progress on
+/// a slow engine.
 const LONGEST_ROUND: Duration = Duration::from_secs(10);
 
-fn shape(wish: &Wish) -> Shape {
+fn shape(request: &HuntRequest) -> Shape {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     Shape {
-        sessions: size(wish.rounds.sessions),
-        keys: size(wish.rounds.keys),
-        transactions: wish.rounds.transactions,
-        time: wish.time.map_or(LONGEST_ROUND, |time| time.min(LONGEST_ROUND)),
+        sessions: size(request.rounds.sessions),
+        keys: size(request.rounds.keys),
+        transactions: request.rounds.transactions,
+        time: request.time.map_or(LONGEST_ROUND, |time| time.min(LONGEST_ROUND)),
         all_predicates: false,
     }
 }
 
 fn chosen_oracles(names: &[String]) -> Result<Vec<Oracle>, Failure> {
     if names.is_empty() {
-        return Ok(USUAL.to_vec());
+        return Ok(DEFAULT_ORACLES.to_vec());
     }
     if names.len() == 1 && names[0] == "all" {
         return Ok(ORACLES.to_vec());
@@ -232,10 +247,11 @@ fn chosen_oracles(names: &[String]) -> Result<Vec<Oracle>, Failure> {
     found.map_err(|e| Failure::new(ExitCode::Usage, e))
 }
 
-fn chosen_levels(names: &[String], profile: &Profile) -> Result<Vec<Level>, Failure> {
+/// The levels of a target that were asked for; all if none were.
+pub fn chosen_levels(names: &[String], profile: &Profile) -> Result<Vec<Level>, Failure> {
     let all = profile.level_names();
-    let levels = match parse_levels(names)? {
-        Some(Levels::These(levels)) => levels,
+    let levels = match LevelChoice::parse(names)? {
+        Some(LevelChoice::These(levels)) => levels,
         _ => return Ok(all),
     };
     if let Some(unknown) = levels.iter().find(|l| !all.contains(l)) {
@@ -246,7 +262,8 @@ fn chosen_levels(names: &[String], profile: &Profile) -> Result<Vec<Level>, Fail
     Ok(levels)
 }
 
-/// The library, as far as it can be read: a hunt goes on without it.
+/// The library of known bugs; empty if it cannot be read, which does not stop a
+/// hunt.
 fn known_bugs() -> KnownBugs {
     let entries = library::load(None, None).unwrap_or_default();
     KnownBugs::of(entries.into_iter().map(|entry| entry.case))

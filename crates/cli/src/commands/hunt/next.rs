@@ -1,12 +1,13 @@
-//! What to try after a hunt: go on with it, see whether a finding still
-//! happens, or hunt elsewhere. Only what works on this machine is named.
+//! Suggestions after a hunt: continue it, replay a finding, or hunt elsewhere.
+//! Only commands that work on this machine are suggested.
 
-use super::super::Context;
-use super::wish::Wish;
+use super::request::HuntRequest;
+use crate::commands::context::Context;
+use crate::interrupt;
 use crate::shell::{own_name, shell_word};
 use isolde_engines::fetch::install;
 use isolde_engines::target::Target;
-use isolde_hunt::cause::Label;
+use isolde_hunt::cause::Verdict;
 use isolde_hunt::finding::Finding;
 use isolde_hunt::folder::Folder;
 use isolde_hunt::summary::Summary;
@@ -17,32 +18,33 @@ type Step = (String, String);
 
 pub fn show(
     context: &Context<'_>,
-    wish: &Wish,
+    request: &HuntRequest,
     folder: &Folder,
     summary: &Summary,
     findings: &[Finding],
 ) {
     let isolde = own_name();
-    let found = findings.iter().filter(|f| f.cause.label != Label::Documented);
+    let found = findings.iter().filter(|f| f.cause.label != Verdict::Documented);
     let first = found.min_by_key(|f| (f.cause.label, f.case_number));
-    let steps = if crate::interrupt::asked() {
+    let steps = if interrupt::is_requested() {
         let command = resume(&isolde, &summary.identity.target, folder.path());
-        vec![(command, "go on with this hunt".into())]
+        vec![(command, "continue this hunt".into())]
     } else if let Some(finding) = first {
         let case = folder.path().join("findings").join(&finding.id).join("case.case");
         let command = format!("{isolde} replay {}", shell_word(&case.display().to_string()));
         vec![(command, "does it still happen?".into())]
     } else {
-        elsewhere(context, wish, &isolde)
+        other_hunts(context, request, &isolde)
     };
-    context.console.say("try next:");
+    context.console.comment("Next:");
     let width = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
     for (command, what) in steps {
-        context.console.say(&format!("  {command:width$}   {what}"));
+        context.console.comment(&format!("  {command:width$}   {what}"));
     }
 }
 
-/// hunt.json knows the rest, except for passwords.
+/// The command that continues a hunt. hunt.json has its options, except for
+/// passwords.
 fn resume(isolde: &str, target: &str, out: &Path) -> String {
     let mut words = vec![format!("{isolde} hunt")];
     if target.contains(":***@") {
@@ -62,27 +64,27 @@ fn without_password(word: &str) -> String {
     }
 }
 
-fn elsewhere(context: &Context<'_>, wish: &Wish, isolde: &str) -> Vec<Step> {
+fn other_hunts(context: &Context<'_>, request: &HuntRequest, isolde: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    if wish.fault.is_none() {
-        let target = shell_word(&without_password(&wish.target));
+    if request.fault.is_none() {
+        let target = shell_word(&without_password(&request.target));
         let command = format!("{isolde} hunt {target} --fault row-skipped");
-        steps.push((command, "plant a fault and see it caught".into()));
+        steps.push((command, "plant a fault and see it detected".into()));
     }
     let cached = install::cached_installs(&context.options.cache);
     let machine = install::machine_installs();
     let turso = cached.iter().any(|i| i.engine == "turso");
     let hunt = format!("{isolde} hunt turso+mvcc");
     steps.push(match turso {
-        true => (hunt, "a young engine, in Isolde's cache".into()),
+        true => (hunt, "a young engine, already in the cache".into()),
         false => {
             let command = format!("{isolde} fetch turso && {hunt}");
-            (command, "a young engine that Isolde can fetch".into())
+            (command, "a young engine, fetched first".into())
         }
     });
     let mut named: Vec<&str> = Vec::new();
     for found in machine.iter().chain(&cached) {
-        if !named.contains(&found.engine.as_str()) && !wish.target.starts_with(&found.engine) {
+        if !named.contains(&found.engine.as_str()) && !request.target.starts_with(&found.engine) {
             named.push(&found.engine);
             if found.engine != "turso" {
                 let command = format!("{isolde} hunt {} -j 2 --time 5m", found.engine);
@@ -98,11 +100,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hunt_is_resumed_by_its_folder_and_a_password_is_typed_again() {
-        let said = |target: &str, out: &str| resume("isolde", target, Path::new(out));
-        assert_eq!(said("sqlite", "isolde.out"), "isolde hunt --resume");
-        assert_eq!(said("postgres@18", "a$b"), "isolde hunt --resume --out 'a$b'");
-        let url = said("postgres://me:***@h/", "new");
+    fn resume_names_the_folder_and_a_target_with_a_password() {
+        let command = |target: &str, out: &str| resume("isolde", target, Path::new(out));
+        assert_eq!(command("sqlite", "isolde.out"), "isolde hunt --resume");
+        assert_eq!(command("postgres@18", "a$b"), "isolde hunt --resume --out 'a$b'");
+        let url = command("postgres://me:***@h/", "new");
         assert_eq!(url, "isolde hunt 'postgres://me:***@h/' --resume --out new");
     }
 }

@@ -1,8 +1,8 @@
-//! What Tab offers: commands, sessions, levels, tables, files, SQL's words.
+//! Tab completion of commands, sessions, levels, tables, files and SQL keywords.
 
 use super::dot::COMMANDS;
-use isolde_core::Level;
 use isolde_engines::target::ENGINES;
+use isolde_model::Level;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -57,7 +57,7 @@ const KEYWORDS: [&str; 44] = [
     "where",
 ];
 
-/// What changes while the repl runs.
+/// The words to complete that change while the repl runs.
 pub struct Words {
     pub sessions: Vec<String>,
     pub tables: Vec<String>,
@@ -80,9 +80,9 @@ impl Completion {
         Completion { words, files: FilenameCompleter::new() }
     }
 
-    /// Everything that fits behind `line`, with where it goes.
+    /// All completions of `line`, and the position where they start.
     fn offers(&self, line: &str) -> (usize, Vec<String>) {
-        let words = self.words.lock().expect("nobody panics with the words");
+        let words = self.words.lock().expect("no thread panics while it holds the words");
         let levels = || words.levels.iter().map(|l| l.name().to_lowercase());
         let command = line.trim_start().strip_prefix('.');
         let (start, all): (usize, Vec<String>) = match command.map(|c| c.split_once(' ')) {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tab_offers_what_fits_where_it_stands() {
+    fn offers_depend_on_the_position_in_the_line() {
         let mut words = Words::new(vec![Level::ReadCommitted, Level::Serializable]);
         words.sessions = vec!["s1".into(), "s2".into()];
         words.tables = vec!["accounts".into()];

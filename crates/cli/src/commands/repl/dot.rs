@@ -1,41 +1,43 @@
 //! The commands that start with a dot.
 
-use super::super::{explain, explain_show, matrix, read_file, replay};
-use super::show;
-use super::{Flow, Repl, Shower, open_lab};
+use super::show::{self, EventPrinter};
+use super::{Flow, Repl, open_lab};
+use crate::commands::{explain, matrix, replay};
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
+use crate::files::read_text;
 use crate::interrupt;
 use crate::shell::own_name;
 use crate::table::layout;
-use isolde_core::case::{self, Case};
-use isolde_core::semantics::CitedRule;
-use isolde_core::transcript::summary;
-use isolde_core::{Level, value};
 use isolde_engines::engine::Outcome as Answer;
 use isolde_hunt::executor::Executor;
+use isolde_model::case;
+use isolde_model::case::Case;
+use isolde_model::transcript::summary;
+use isolde_model::{Level, value};
+use isolde_reference::CitedRule;
 use std::path::Path;
 
-/// Name, arguments, what it does.
+/// Name, arguments, and help of each command.
 pub const COMMANDS: [(&str, &str, &str); 15] = [
-    ("sessions", "", "where each session stands, and for whom it waits"),
-    ("level", "[s1] LEVEL", "the level of transactions that begin from now on"),
-    ("schedule", "", "what was done so far, step by step"),
-    ("why", "", "why each statement did what it did, by the engine's rules"),
-    ("save", "FILE", "write it as a case file for isolde replay"),
+    ("sessions", "", "the state of each session, and which session blocks it"),
+    ("level", "[s1] LEVEL", "set the level of new transactions"),
+    ("schedule", "", "the steps so far, with their results"),
+    ("why", "", "explain each result by the engine's rules"),
+    ("save", "FILE", "write the steps as a case file for isolde replay"),
     ("load", "FILE", "start over with a case file, step by step"),
-    ("replay", "FILE", "run a case file on a database of its own"),
+    ("replay", "FILE", "run a case file on a separate database"),
     ("tables", "", "the tables and their committed rows"),
-    ("cancel", "s1", "end the statement that a session waits with or works on"),
-    ("reset", "", "an empty database and no sessions"),
-    ("target", "TARGET", "another database, from the start: postgres, mariadb@11.4, …"),
-    ("matrix", "", "which anomalies each level here lets through"),
-    ("levels", "", "the levels here, and how they are provided"),
-    ("help", "", "this"),
-    ("quit", "", "end (Ctrl-D does too)"),
+    ("cancel", "s1", "end the blocked or running statement of a session"),
+    ("reset", "", "start over with an empty database and no sessions"),
+    ("target", "TARGET", "start over on another target: postgres, mariadb@11.4, …"),
+    ("matrix", "", "the anomalies that each level allows"),
+    ("levels", "", "the isolation levels, and how the engine implements them"),
+    ("help", "", "show this help"),
+    ("quit", "", "exit (also Ctrl-D)"),
 ];
 
-/// The command that the name begins, if it is the only one.
+/// The only command that begins with the name, else the name.
 fn full_name(name: &str) -> &str {
     let mut fitting = COMMANDS.iter().map(|(known, ..)| *known).filter(|k| k.starts_with(name));
     match (fitting.next(), fitting.next()) {
@@ -54,8 +56,8 @@ impl Repl<'_> {
             ("quit" | "exit", _) => return Flow::Quit,
             ("help", _) => self.help(),
             ("sessions", _) => {
-                let lab = self.lab.as_ref().expect("it is there until the end");
-                self.say(&show::sessions(self.context.console, lab));
+                let lab = self.lab.as_ref().expect("present until the end");
+                self.print(&show::sessions(self.context.console, lab));
             }
             ("level", Some(_)) => self.level(words),
             ("levels" | "level", _) => self.levels(),
@@ -69,25 +71,25 @@ impl Repl<'_> {
             ("target", Some(target)) => self.change_target(target),
             ("replay", Some(_)) => {
                 let files = [file.to_path_buf()];
-                let on = [self.target.to_string()];
-                let outcome = replay::run(self.context, &files, &on, &[], None);
-                self.ended(outcome);
+                let targets = [self.target.clone()];
+                let outcome = replay::replay(self.context, &files, &targets, None, None);
+                self.end_command(outcome);
             }
             ("matrix", _) => {
-                let on = [self.target.to_string()];
-                let outcome = matrix::run(self.context, &on, None, &[]);
-                self.ended(outcome);
+                let targets = [self.target.clone()];
+                let outcome = matrix::run_on(self.context, &targets, None, None);
+                self.end_command(outcome);
             }
             _ => match COMMANDS.iter().find(|(known, ..)| *known == name) {
-                Some((name, arguments, _)) => self.wrong(&format!("write .{name} {arguments}")),
-                None => self.wrong(&format!("there is no command .{name}; .help lists them")),
+                Some((name, arguments, _)) => self.wrong(&format!("usage: .{name} {arguments}")),
+                None => self.wrong(&format!("unknown command .{name}; .help lists all")),
             },
         }
         Flow::Next
     }
 
-    fn ended(&mut self, outcome: Result<ExitCode, Failure>) {
-        interrupt::forget();
+    fn end_command(&mut self, outcome: Result<ExitCode, Failure>) {
+        interrupt::clear();
         match outcome {
             Ok(code) => self.worst = self.worst.worse(code),
             Err(failure) => self.fail(failure),
@@ -96,10 +98,10 @@ impl Repl<'_> {
 
     fn help(&mut self) {
         let mut rows: Vec<Vec<String>> = [
-            ("begin;", "goes to the session in the prompt"),
-            ("s2> select * from t;", "goes to s2, opened when first named (also s2: …)"),
-            ("s1(serializable)> begin;", "a transaction at a level of its own"),
-            ("setup> create table …;", "prepares, before the first step"),
+            ("begin;", "send to the session of the prompt"),
+            ("s2> select * from t;", "send to s2, which opens when first named (also s2: …)"),
+            ("s1(serializable)> begin;", "begin at another level"),
+            ("setup> create table …;", "set up, before the first step"),
         ]
         .map(|(what, does)| vec![what.to_string(), does.to_string()])
         .into();
@@ -112,10 +114,8 @@ impl Repl<'_> {
             0 => console.paint(Style::Strong, text),
             _ => text.to_string(),
         });
-        self.say(text.trim_end());
-        self.say(
-            "A statement ends with ; and may go on over several lines; Ctrl-C drops the line.",
-        );
+        self.print(text.trim_end());
+        self.print("A statement ends with ; and may span several lines. Ctrl-C drops the line.");
     }
 
     fn level(&mut self, words: &[String]) {
@@ -131,8 +131,8 @@ impl Repl<'_> {
         };
         match self.lab().set_level(session, level) {
             Ok(()) => {
-                let who = session.map_or("Transactions".into(), |s| format!("Transactions of {s}"));
-                self.say(&format!("{who} begin at {level} from now on."));
+                let of = session.map_or(String::new(), |s| format!(" of {s}"));
+                self.print(&format!("New transactions{of} begin at {level}."));
             }
             Err(error) => self.report(Err(error)),
         }
@@ -146,12 +146,15 @@ impl Repl<'_> {
             .levels
             .iter()
             .map(|p| {
-                let mark =
-                    if p.level == next { format!("{current} begins here") } else { String::new() };
+                let mark = if p.level == next {
+                    format!("next transaction of {current}")
+                } else {
+                    String::new()
+                };
                 vec![p.level.to_string().to_lowercase(), p.level.short().into(), p.by.clone(), mark]
             })
             .collect();
-        self.say(layout(&rows, 60, &|_, _, text| text.to_string()).trim_end());
+        self.print(layout(&rows, 60, &|_, _, text| text.to_string()).trim_end());
     }
 
     fn schedule(&mut self) {
@@ -166,7 +169,7 @@ impl Repl<'_> {
             rows.push(vec![text, summary(lab.history(), i)]);
         }
         if rows.is_empty() {
-            return self.say("Nothing was done yet.");
+            return self.print("No steps yet.");
         }
         let console = self.context.console;
         let text = layout(&rows, 60, &|_, column, text| match column {
@@ -174,83 +177,83 @@ impl Repl<'_> {
             1 if text.contains("waits") => console.paint(Style::Doubt, text),
             _ => text.to_string(),
         });
-        self.say(text.trim_end());
+        self.print(text.trim_end());
     }
 
-    /// What was done so far, held against the rules. Statements are evaluated
-    /// in a database of its own: here somebody may hold locks.
+    /// Explains the steps so far. Statements are evaluated in a separate
+    /// database, since sessions here may hold locks.
     fn why(&mut self) {
         let lab = self.lab();
         let (case, history) = (lab.case().clone(), lab.history().clone());
         let level = case.level.unwrap_or(lab.engine().profile().default_level);
         if case.steps.is_empty() {
-            return self.say("Nothing was done yet.");
+            return self.print("No steps yet.");
         }
         let account = self.context.open(&self.target).and_then(|runner| {
-            explain::of_history(&mut Executor::new(runner), &case, level, &history)
+            explain::explain_history(&mut Executor::new(runner), &case, level, &history)
         });
         let account = match account {
             Ok(account) => account,
             Err(failure) => return self.fail(failure),
         };
         let console = self.context.console;
-        for line in explain_show::told(console, &account.steps, &account.rules) {
-            self.say(&line);
+        for line in explain::show::step_lines(console, &account.steps, &account.rules) {
+            self.print(&line);
         }
-        self.say(&explain_show::whole(console, &account));
+        self.print(&explain::show::account_verdict(console, &account));
         let rules: Vec<&CitedRule> = account.rules.iter().collect();
-        for line in explain_show::footnotes(console, &rules) {
-            self.say(&line);
+        for line in explain::show::footnotes(console, &rules) {
+            self.print(&line);
         }
     }
 
-    /// Rows as a new transaction would see them.
+    /// Prints the rows of all tables as a new transaction would see them.
     fn tables(&mut self) {
         let tables = match self.lab().tables() {
             Ok(tables) => tables,
             Err(error) => return self.fail(error.into()),
         };
         if tables.is_empty() {
-            return self.say("No tables.");
+            return self.print("No tables.");
         }
         for table in &tables {
-            let text = match self.lab().look_at(&format!("select * from {table}")) {
+            let text = match self.lab().query(&format!("select * from {table}")) {
                 Ok(Answer::Rows { mut rows, .. }) => {
                     rows.sort_by(|a, b| value::compare_rows(a, b));
                     value::show_rows(&rows)
                 }
-                Ok(Answer::Error(error)) => format!("cannot be read now: {error}"),
+                Ok(Answer::Error(error)) => format!("cannot be read: {error}"),
                 Ok(_) => String::new(),
                 Err(error) => return self.fail(error.into()),
             };
-            self.say(&format!("{table}  {text}"));
+            self.print(&format!("{table}  {text}"));
         }
-        self.words.lock().expect("nobody panics with the words").tables = tables;
+        self.words.lock().expect("no thread panics while it holds the words").tables = tables;
     }
 
     fn reset(&mut self) {
         let outcome = self.lab().reset();
         self.start_over();
         if outcome.is_ok() {
-            self.say("Empty again: no tables, no sessions, the default level.");
+            self.print("Reset: no tables, no sessions, default level.");
         }
         self.report(outcome);
     }
 
     fn start_over(&mut self) {
-        self.shower = Shower::default();
+        self.printer = EventPrinter::default();
         self.current = "s1".into();
-        let mut words = self.words.lock().expect("nobody panics with the words");
+        let mut words = self.words.lock().expect("no thread panics while it holds the words");
         words.tables.clear();
         words.sessions.clear();
     }
 
     fn cancel(&mut self, session: &str) {
         let outcome = self.lab().cancel(session);
-        self.tell_news();
+        self.print_news();
         match outcome {
             Ok(true) => {}
-            Ok(false) => self.wrong(&format!("{session} has no statement under way")),
+            Ok(false) => self.wrong(&format!("{session} has no running statement")),
             Err(error) => self.report(Err(error)),
         }
     }
@@ -261,14 +264,15 @@ impl Repl<'_> {
         let on = format!("{} {}", info.engine, info.version);
         let mut case: Case = lab.case().clone();
         if case.steps.is_empty() {
-            return self.wrong("nothing was done yet, so there is nothing to save");
+            return self.wrong("no steps yet; there is nothing to save");
         }
         if case.about.is_empty() {
             case.about = format!("Recorded by isolde repl on {on}.");
         }
         let interfered = lab.interfered();
         if interfered {
-            case.about.push_str("\nA statement was cancelled by hand, which no case can say.");
+            case.about
+                .push_str("\nA statement was cancelled by hand, which a case file cannot express.");
         }
         if case.id == "repl"
             && let Some(name) = path.file_stem().and_then(|n| n.to_str())
@@ -277,22 +281,24 @@ impl Repl<'_> {
             case.id = name.chars().map(|c| if fits(c) { c } else { '-' }).collect();
         }
         let text = case::format(&case);
-        // Read back before it is kept: what was saved must be what was done.
+        // Parsed again before it is written: the file must have the same steps.
         match case::parse(&text) {
             Ok(read) if read == case => {}
             Ok(_) => {
-                return self
-                    .wrong("this cannot be written as a case: a statement ends in a comment");
+                return self.wrong("cannot be written as a case: a statement ends in a comment");
             }
-            Err(error) => return self.wrong(&format!("this cannot be written as a case: {error}")),
+            Err(error) => return self.wrong(&format!("cannot be written as a case: {error}")),
         }
         if let Err(error) = std::fs::write(path, text) {
             return self.fail(Failure::cannot_write(path, &error));
         }
-        let note =
-            if interfered { " (it was cancelled by hand once: a replay may differ)" } else { "" };
-        self.say(&format!(
-            "{} steps in {}{note}; {} replay {} --on {}",
+        let note = if interfered {
+            " (a statement was cancelled by hand: a replay may differ)"
+        } else {
+            ""
+        };
+        self.print(&format!(
+            "Wrote {} steps to {}{note}. Replay: {} replay {} --on {}",
             case.steps.len(),
             path.display(),
             own_name(),
@@ -302,7 +308,7 @@ impl Repl<'_> {
     }
 
     fn load(&mut self, path: &Path) {
-        let read = read_file(path).and_then(|text| {
+        let read = read_text(path).and_then(|text| {
             case::parse(&text)
                 .map_err(|e| Failure::new(ExitCode::BadInput, format!("{}: {e}", path.display())))
         });
@@ -316,15 +322,15 @@ impl Repl<'_> {
             return self.report(outcome);
         }
         for statement in self.lab().case().setups.clone().iter().flat_map(|s| &s.statements) {
-            self.say(&format!("setup> {};", statement.sql));
+            self.print(&format!("setup> {};", statement.sql));
         }
         for step in &case.steps {
             let typed = format!("{} {};", step.short_prompt(), step.sql);
-            self.say(&self.context.console.paint(Style::Strong, &typed));
+            self.print(&self.context.console.paint(Style::Strong, &typed));
             self.submit(&step.session, step.level, step.anyway, &step.sql);
             self.current = step.session.clone();
-            if interrupt::asked() {
-                return interrupt::forget();
+            if interrupt::is_requested() {
+                return interrupt::clear();
             }
         }
     }
@@ -335,13 +341,13 @@ impl Repl<'_> {
         });
         match opened {
             Ok((target, lab)) => {
-                self.words.lock().expect("nobody panics with the words").levels =
+                self.words.lock().expect("no thread panics while it holds the words").levels =
                     lab.engine().profile().level_names();
                 self.target = target;
                 self.lab = Some(lab);
                 self.start_over();
                 let info = self.lab().engine().info().clone();
-                self.say(&format!("{} {}, empty.", info.engine, info.version));
+                self.print(&format!("{} {}, empty.", info.engine, info.version));
             }
             Err(failure) => self.fail(failure),
         }

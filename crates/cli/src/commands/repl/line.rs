@@ -1,39 +1,41 @@
-//! What a typed line means.
+//! Parsing of typed lines.
 
-use isolde_core::case::ANYWAY;
-use isolde_core::{Level, sql};
+use isolde_model::Level;
+use isolde_model::case::ANYWAY;
+use isolde_sql as sql;
 
+/// A typed line.
 #[derive(Debug, PartialEq)]
 pub enum Input {
     Nothing,
-    /// The statement goes on in the next line.
+    /// The statement continues in the next line.
     Unfinished,
     /// `.level s1 rr`: the name without its dot, and the words after it.
     Dot(String, Vec<String>),
-    /// `s2>` alone: later statements go there.
+    /// `s2>` alone: the session of later statements.
     Switch(String),
     /// `setup> …;`
     Setup(Vec<String>),
     Statements {
         session: Option<String>,
         level: Option<Level>,
-        /// Sent even if the session's transaction has ended or failed.
+        /// Send it even if the transaction of the session has ended or failed.
         anyway: bool,
         statements: Vec<String>,
     },
     Wrong(String),
 }
 
-/// Words without a dot that anybody would try first.
+/// Commands that also work without a dot, since new users try them first.
 const PLAIN_WORDS: [&str; 4] = ["help", "quit", "exit", "?"];
 
-pub fn read(text: &str) -> Input {
+pub fn parse(text: &str) -> Input {
     let trimmed = text.trim();
     if let Some(command) = trimmed.strip_prefix('.') {
         let mut words = command.split_whitespace().map(String::from);
         return match words.next() {
             Some(name) => Input::Dot(name.to_lowercase(), words.collect()),
-            None => Input::Wrong("a command such as .help follows the dot".into()),
+            None => Input::Wrong("a command name must follow the dot, as in .help".into()),
         };
     }
     let bare = trimmed.trim_end_matches(';').to_lowercase();
@@ -57,13 +59,13 @@ pub fn read(text: &str) -> Input {
     let statements: Vec<String> = split.statements.into_iter().map(|(_, sql)| sql).collect();
     match (session, statements.first()) {
         (None, None) => Input::Nothing,
-        (Some("setup"), None) => Input::Wrong("write a statement behind setup>".into()),
+        (Some("setup"), None) => Input::Wrong("a statement must follow setup>".into()),
         (Some("setup"), _) => Input::Setup(statements),
         (Some(name), None) => Input::Switch(name.into()),
         (session, Some(first)) => {
             if level.is_some() && sql::kind(first) != sql::Kind::Begin {
                 return Input::Wrong(
-                    "a level in the prompt belongs to a statement that begins a transaction".into(),
+                    "a level is only possible for a statement that begins a transaction".into(),
                 );
             }
             Input::Statements { session: session.map(String::from), level, anyway, statements }
@@ -71,13 +73,13 @@ pub fn read(text: &str) -> Input {
     }
 }
 
-/// Whether a line starts with a session's prompt and not with a comparison: a
-/// session that is there, or a name such as `s2`, and a blank behind its `>`.
+/// Whether a line starts with the prompt of a session and not with a comparison:
+/// an open session or a name such as `s2`, followed by `>` and a blank.
 pub fn is_addressed(line: &str, sessions: &[String]) -> bool {
     let Some(prompt) = prompt(line) else { return false };
     let number = prompt.session.strip_prefix(['s', 'S']).unwrap_or_default();
-    let usual = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
-    let known = usual || sessions.iter().any(|s| s == prompt.session);
+    let is_usual = !number.is_empty() && number.chars().all(|c| c.is_ascii_digit());
+    let known = is_usual || sessions.iter().any(|s| s == prompt.session);
     known && line[..prompt.end].ends_with('>') && line[prompt.end..].starts_with(' ')
 }
 
@@ -87,7 +89,7 @@ struct Prompt<'a> {
     end: usize,
 }
 
-/// `s1>`, `s1:`, `s1(serializable)>`, `s1(anyway)>`, and `s1*>` as our own prompt shows it.
+/// `s1>`, `s1:`, `s1(serializable)>`, `s1(anyway)>`, and `s1*>` as the prompt shows it.
 fn prompt(text: &str) -> Option<Prompt<'_>> {
     let lead = text.len() - text.trim_start().len();
     let line = &text[lead..];
@@ -122,60 +124,60 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_a_session_is_told_from_a_comparison() {
-        let there = ["writer".to_string()];
+    fn is_addressed_distinguishes_prompts_from_comparisons() {
+        let sessions = ["writer".to_string()];
         for line in ["s2> commit;", "  s12> begin;", "writer> begin;", "s1*> select 1;"] {
-            assert!(is_addressed(line, &there), "{line}");
+            assert!(is_addressed(line, &sessions), "{line}");
         }
         for line in ["a> 5;", "s2>5;", "reader> 1;", "s> 1;", "s2: x", "and s2> 1", ""] {
-            assert!(!is_addressed(line, &there), "{line}");
+            assert!(!is_addressed(line, &sessions), "{line}");
         }
     }
 
     #[test]
-    fn statements_name_their_session_or_go_to_the_current_one() {
-        assert_eq!(read("begin;"), statements(None, None, &["begin"]));
-        assert_eq!(read("s1> begin;"), statements(Some("s1"), None, &["begin"]));
+    fn parse_reads_the_session_of_statements() {
+        assert_eq!(parse("begin;"), statements(None, None, &["begin"]));
+        assert_eq!(parse("s1> begin;"), statements(Some("s1"), None, &["begin"]));
         assert_eq!(
-            read("s1: begin; select 1;"),
+            parse("s1: begin; select 1;"),
             statements(Some("s1"), None, &["begin", "select 1"])
         );
-        assert_eq!(read(" s1*> commit;"), statements(Some("s1"), None, &["commit"]));
+        assert_eq!(parse(" s1*> commit;"), statements(Some("s1"), None, &["commit"]));
         let serializable = Some(Level::Serializable);
-        assert_eq!(read("s1(ser)> begin;"), statements(Some("s1"), serializable, &["begin"]));
-        let Input::Statements { anyway: true, level: None, .. } = read("s1(anyway)> commit;")
+        assert_eq!(parse("s1(ser)> begin;"), statements(Some("s1"), serializable, &["begin"]));
+        let Input::Statements { anyway: true, level: None, .. } = parse("s1(anyway)> commit;")
         else {
-            panic!("anyway is no level");
+            panic!("anyway is not a level");
         };
-        assert_eq!(read("s2>"), Input::Switch("s2".into()));
-        assert_eq!(read("setup> drop table t;"), Input::Setup(vec!["drop table t".into()]));
+        assert_eq!(parse("s2>"), Input::Switch("s2".into()));
+        assert_eq!(parse("setup> drop table t;"), Input::Setup(vec!["drop table t".into()]));
     }
 
     #[test]
-    fn a_statement_without_its_semicolon_goes_on() {
-        assert_eq!(read("s1> select 1"), Input::Unfinished);
-        assert_eq!(read("select ';"), Input::Unfinished);
-        assert_eq!(read("s1> select 1\n;"), statements(Some("s1"), None, &["select 1"]));
-        assert_eq!(read("  -- nothing"), Input::Nothing);
+    fn parse_waits_for_the_semicolon() {
+        assert_eq!(parse("s1> select 1"), Input::Unfinished);
+        assert_eq!(parse("select ';"), Input::Unfinished);
+        assert_eq!(parse("s1> select 1\n;"), statements(Some("s1"), None, &["select 1"]));
+        assert_eq!(parse("  -- nothing"), Input::Nothing);
     }
 
     #[test]
-    fn commands_start_with_a_dot_and_a_few_words_need_none() {
+    fn parse_reads_commands_with_and_without_a_dot() {
         assert_eq!(
-            read(".level s1 rr"),
+            parse(".level s1 rr"),
             Input::Dot("level".into(), vec!["s1".into(), "rr".into()])
         );
-        assert_eq!(read("help"), Input::Dot("help".into(), vec![]));
-        assert_eq!(read("quit;"), Input::Dot("quit".into(), vec![]));
-        assert!(matches!(read("."), Input::Wrong(_)));
-        assert!(matches!(read("s1(chaos)> begin;"), Input::Wrong(_)));
-        assert!(matches!(read("s1(rr)> select 1;"), Input::Wrong(_)));
+        assert_eq!(parse("help"), Input::Dot("help".into(), vec![]));
+        assert_eq!(parse("quit;"), Input::Dot("quit".into(), vec![]));
+        assert!(matches!(parse("."), Input::Wrong(_)));
+        assert!(matches!(parse("s1(chaos)> begin;"), Input::Wrong(_)));
+        assert!(matches!(parse("s1(rr)> select 1;"), Input::Wrong(_)));
     }
 
     #[test]
-    fn nothing_that_anybody_types_is_a_panic() {
+    fn parse_never_panics() {
         for text in ["é>", ">", ":", "s1(", "s1()>;", "'", "/*", "s1>s2>", "\u{0}", "s1(rr)>é;"] {
-            read(text);
+            parse(text);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! `isolde repl`: statements into sessions, one at a time, and what becomes of
-//! each.
+//! `isolde repl`: sends typed statements to sessions and shows their results.
 
 mod complete;
 mod dot;
@@ -7,28 +6,31 @@ mod line;
 mod show;
 mod terminal;
 
-use super::{Context, Outcome};
+use super::Outcome;
+use super::context::Context;
+use crate::args::repl::ReplArgs;
 use crate::console::Style;
 use crate::exit_code::{ExitCode, Failure};
 use crate::interrupt;
 use complete::Words;
-use isolde_core::Level;
-use isolde_core::sql::{self, Kind};
 use isolde_engines::engine::Outcome as Answer;
 use isolde_engines::runner::RunError;
 use isolde_engines::runner::interactive::{Interactive, SessionState};
 use isolde_engines::target::Target;
+use isolde_model::Level;
+use isolde_sql as sql;
+use isolde_sql::Kind;
 use line::Input;
-use show::Shower;
+use show::EventPrinter;
 use std::io::{BufRead, IsTerminal, stdin, stdout};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long a statement that neither ends nor waits keeps the prompt away.
+/// How long the prompt waits for a statement that is running and not blocked.
 const PATIENCE: Duration = Duration::from_millis(700);
 
-pub fn run(context: &Context<'_>, target: &str) -> Outcome {
-    let target = context.parse_target(target)?;
+pub fn run(context: &Context<'_>, args: &ReplArgs) -> Outcome {
+    let target = context.parse_target(&args.target)?;
     let interactive = stdin().is_terminal() && stdout().is_terminal();
     let patience = interactive.then_some(PATIENCE);
     let mut repl = Repl::open(context, target, patience)?;
@@ -49,12 +51,12 @@ enum Flow {
 struct Repl<'a> {
     context: &'a Context<'a>,
     target: Target,
-    /// There until the end; taken to end it from another thread.
+    /// Present until the end; another thread takes it to end the servers.
     lab: Option<Interactive>,
     patience: Option<Duration>,
-    /// Where statements go that name no session.
+    /// The session of statements that name none.
     current: String,
-    shower: Shower,
+    printer: EventPrinter,
     words: Arc<Mutex<Words>>,
     worst: ExitCode,
 }
@@ -73,17 +75,17 @@ impl<'a> Repl<'a> {
             lab: Some(lab),
             patience,
             current: "s1".into(),
-            shower: Shower::default(),
+            printer: EventPrinter::default(),
             words,
-            worst: ExitCode::Fine,
+            worst: ExitCode::Success,
         })
     }
 
     fn lab(&mut self) -> &mut Interactive {
-        self.lab.as_mut().expect("it is there until the end")
+        self.lab.as_mut().expect("present until the end")
     }
 
-    /// Commands from a pipe or a file: no prompt, only what happens.
+    /// Runs the commands of a pipe or a file, without a prompt.
     fn read_pipe(&mut self) -> Outcome {
         let mut text = String::new();
         for line in stdin().lock().lines() {
@@ -93,35 +95,35 @@ impl<'a> Repl<'a> {
             if self.take_line(&mut text, &line) == Flow::Quit {
                 return self.end_pipe();
             }
-            if interrupt::asked() {
+            if interrupt::is_requested() {
                 return Ok(ExitCode::Interrupted);
             }
         }
         if !text.trim().is_empty() {
-            self.wrong("the last statement lacks its ;");
+            self.wrong("the last statement has no ;");
         }
         self.end_pipe()
     }
 
-    /// Adds a line to the text before it, and does what that asks for as soon
-    /// as it is complete.
+    /// Adds a line to the text before it, and executes the text once it is
+    /// complete.
     fn take_line(&mut self, text: &mut String, line: &str) -> Flow {
-        // Who forgot a ; and types .help should get help, not more SQL.
-        // The same for a line that goes to a session.
+        // After a forgotten ; a line such as .help, or one for a session, is
+        // not part of the statement.
         let command = line.strip_prefix('.').is_some_and(|l| l.starts_with(char::is_alphabetic));
         let addressed = !text.is_empty() && {
             let there: Vec<String> = self.lab().sessions().into_iter().map(|s| s.name).collect();
             line::is_addressed(line, &there)
         };
         if (command || addressed) && !text.is_empty() {
-            self.say("(the statement without its ; is dropped)");
+            self.print("(dropped the statement without a ;)");
             text.clear();
         }
         if !text.is_empty() {
             text.push('\n');
         }
         text.push_str(line);
-        let flow = self.take(text);
+        let flow = self.execute(text);
         if flow != Flow::More {
             text.clear();
         }
@@ -136,9 +138,9 @@ impl<'a> Repl<'a> {
         Ok(self.worst)
     }
 
-    /// Does what the text asks for. `More` when it is not complete yet.
-    fn take(&mut self, text: &str) -> Flow {
-        match line::read(text) {
+    /// Executes a command or statements. `More` if the text is incomplete.
+    fn execute(&mut self, text: &str) -> Flow {
+        match line::parse(text) {
             Input::Nothing => {}
             Input::Unfinished => return Flow::More,
             Input::Wrong(message) => self.wrong(&message),
@@ -150,8 +152,8 @@ impl<'a> Repl<'a> {
                 for (i, sql) in statements.iter().enumerate() {
                     self.submit(&session, level.filter(|_| i == 0), anyway, sql);
                 }
-                // Who waits can take nothing more: the prompt stays with the
-                // session that had it, which may well be the one in the way.
+                // A blocked session takes no statements: the prompt stays with
+                // the previous session, which may be the lock holder.
                 if !self.is_busy(&session) {
                     self.current = session;
                 }
@@ -162,9 +164,9 @@ impl<'a> Repl<'a> {
 
     fn submit(&mut self, session: &str, level: Option<Level>, anyway: bool, sql: &str) {
         let outcome = self.lab().submit(session, level, anyway, sql);
-        self.tell_news();
+        self.print_news();
         self.report(outcome);
-        self.tell_unfinished(session);
+        self.print_unfinished(session);
         self.learn_words(sql);
     }
 
@@ -175,35 +177,35 @@ impl<'a> Repl<'a> {
         self.lab().sessions().iter().any(|s| s.name == session && busy(&s.state))
     }
 
-    /// Says what became of a statement that has no outcome yet.
-    fn tell_unfinished(&mut self, session: &str) {
+    /// Prints the state of a statement that has no result yet.
+    fn print_unfinished(&mut self, session: &str) {
         let found = self.lab().sessions().into_iter().find(|s| s.name == session);
         let Some(view) = found else { return };
         let text = match (&view.state, view.queued) {
-            (SessionState::Working { .. }, 0) => "works on it; the answer is shown when it comes",
+            (SessionState::Working { .. }, 0) => "is running; the result is shown when it arrives",
             (SessionState::Waiting { .. } | SessionState::Working { .. }, 1..) => {
-                "has not finished its last statement; this one goes out then"
+                "has not finished its last statement; this one is queued"
             }
             _ => return,
         };
         let line = format!("{session:>6}  {text}");
         let line = self.context.console.paint(Style::Doubt, &line);
-        self.say(&line);
+        self.print(&line);
     }
 
     fn set_up(&mut self, statements: &[String]) {
         if !self.lab().case().steps.is_empty() {
-            return self.wrong("the setup comes before the first step; .reset starts over");
+            return self.wrong("setup is only possible before the first step; .reset starts over");
         }
         for sql in statements {
             match self.lab().set_up(sql) {
                 Ok(Answer::Error(error)) => {
                     let text = format!(" setup  error {error}");
                     let text = self.context.console.paint(Style::Bad, &text);
-                    self.say(&text);
+                    self.print(&text);
                 }
-                Ok(Answer::Affected(count)) => self.say(&format!(" setup  {count} rows changed")),
-                Ok(_) => self.say(" setup  ok"),
+                Ok(Answer::Affected(count)) => self.print(&format!(" setup  {count} rows changed")),
+                Ok(_) => self.print(" setup  ok"),
                 Err(error) => self.report(Err(error)),
             }
             self.learn_words(sql);
@@ -212,35 +214,35 @@ impl<'a> Repl<'a> {
 
     fn learn_words(&mut self, sql: &str) {
         let sessions: Vec<String> = self.lab().sessions().into_iter().map(|s| s.name).collect();
-        // Asking for tables while somebody waits could itself come to wait.
-        let asks = sql::kind(sql) == Kind::Ddl && !self.lab().anything_in_flight();
-        let tables = if asks { self.lab().tables().ok() } else { None };
-        let mut words = self.words.lock().expect("nobody panics with the words");
+        // A query for the tables while a statement is blocked could block, too.
+        let is_safe = sql::kind(sql) == Kind::Ddl && !self.lab().anything_in_flight();
+        let tables = if is_safe { self.lab().tables().ok() } else { None };
+        let mut words = self.words.lock().expect("no thread panics while it holds the words");
         words.sessions = sessions;
         if let Some(tables) = tables {
             words.tables = tables;
         }
     }
 
-    fn tell_news(&mut self) {
+    fn print_news(&mut self) {
         let news = self.news();
         if !news.is_empty() {
-            self.say(news.trim_end_matches('\n'));
+            self.print(news.trim_end_matches('\n'));
         }
     }
 
-    /// What has happened since it was last told.
+    /// The events since the last call, as text.
     fn news(&mut self) -> String {
-        let lab = self.lab.as_ref().expect("it is there until the end");
-        self.shower.news(self.context.console, lab)
+        let lab = self.lab.as_ref().expect("present until the end");
+        self.printer.news(self.context.console, lab)
     }
 
     fn report(&mut self, outcome: Result<(), RunError>) {
         match outcome {
             Ok(()) => {}
             Err(RunError::Interrupted) => {
-                interrupt::forget();
-                self.say("Left to itself; .cancel SESSION ends its statement.");
+                interrupt::clear();
+                self.print("The statement keeps running; .cancel SESSION ends it.");
             }
             Err(error) => self.fail(Failure::from(error)),
         }
@@ -255,7 +257,8 @@ impl<'a> Repl<'a> {
         self.fail(Failure::new(ExitCode::Usage, message));
     }
 
-    fn say(&self, text: &str) {
+    /// Prints a text, unless JSON was asked for.
+    fn print(&self, text: &str) {
         if !self.context.json {
             self.context.console.print(text);
         }
@@ -267,11 +270,8 @@ fn open_lab(
     target: &Target,
     patience: Option<Duration>,
 ) -> Result<Interactive, Failure> {
-    context.console.progress(&format!("starting {target}"));
-    let engine = target.open(&context.options);
-    context.console.end_progress();
-    let mut lab = Interactive::new(engine?)?;
+    let mut lab = Interactive::new(context.open_engine(target)?)?;
     lab.patience = patience;
-    lab.interrupted = interrupt::asked;
+    lab.interrupted = interrupt::is_requested;
     Ok(lab)
 }

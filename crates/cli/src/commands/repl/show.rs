@@ -1,52 +1,53 @@
-//! What happened, as short aligned lines.
+//! Events and session states as short aligned lines.
 
 use crate::console::{Console, Style};
 use crate::table::layout;
-use isolde_core::History;
-use isolde_core::history::{DbError, ErrorEffect, Event, TxEnd, What};
-use isolde_core::sql::{self, Kind};
-use isolde_core::value::{Row, Value, show_row};
 use isolde_engines::runner::interactive::{Interactive, SessionState};
+use isolde_model::History;
+use isolde_model::history::{DbError, ErrorEffect, Event, EventKind, TxEnd};
+use isolde_model::value::{Row, Value, show_row};
+use isolde_sql as sql;
+use isolde_sql::Kind;
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// Wide enough for `s10.12`; everything behind it lines up.
+/// The width of the label column, enough for `s10.12`.
 const LABEL: usize = 6;
 const LONGEST_TABLE: usize = 100;
 
-/// Turns new events of a history into text, once each.
+/// Turns the events of a history into text, each once.
 #[derive(Default)]
-pub struct Shower {
+pub struct EventPrinter {
     shown: usize,
     waiting_since: HashMap<usize, Instant>,
-    said_all_wait: bool,
+    noted_all_blocked: bool,
 }
 
-impl Shower {
-    /// The lines about everything that happened since the last call.
+impl EventPrinter {
+    /// The text of the events since the last call.
     pub fn news(&mut self, console: &Console, lab: &Interactive) -> String {
         let history = lab.history();
         let mut out = String::new();
         let new = history.events.get(self.shown..).unwrap_or_default();
         for (i, event) in new.iter().enumerate() {
-            out.push_str(&self.one(console, lab, event, &new[i + 1..]));
+            out.push_str(&self.event_text(console, lab, event, &new[i + 1..]));
         }
         self.shown = history.events.len();
-        let all_wait = lab.all_wait();
-        if all_wait && !self.said_all_wait {
+        let all_blocked = lab.all_blocked();
+        if all_blocked && !self.noted_all_blocked {
             let mut waiting = lab.sessions().into_iter().rev();
             let last = waiting.find(|s| matches!(s.state, SessionState::Waiting { .. }));
             let name = last.map_or_else(|| "s1".into(), |s| s.name);
             let text = format!(
-                "Every session waits, and nobody is left to set one free: .cancel {name} ends its statement."
+                "Every session is blocked, and none can release a lock: .cancel {name} ends its statement."
             );
             out.push_str(&remark(&console.paint(Style::Doubt, &text)));
         }
-        self.said_all_wait = all_wait;
+        self.noted_all_blocked = all_blocked;
         out
     }
 
-    fn one(
+    fn event_text(
         &mut self,
         console: &Console,
         lab: &Interactive,
@@ -66,14 +67,14 @@ impl Shower {
             waited = console.paint(Style::Dim, &format!("   after waiting{long}"));
         }
         match &event.what {
-            What::Waiting { on } => {
+            EventKind::Waiting { on } => {
                 if let Some(step) = event.step {
                     self.waiting_since.insert(step, Instant::now());
                 }
-                let text = waits(on, &lab.suspects(&event.session));
+                let text = lock_wait(on, &lab.possible_lock_holders(&event.session));
                 line(&console.paint(Style::Doubt, &format!("{text} …")))
             }
-            What::Rows { columns, rows } => match rows.as_slice() {
+            EventKind::Rows { columns, rows } => match rows.as_slice() {
                 [] => line(&format!("no rows{waited}")),
                 [row] if row.len() <= 4 => line(&format!("{}{waited}", one_row(columns, row))),
                 rows => format!(
@@ -82,19 +83,19 @@ impl Shower {
                     table(console, columns, rows)
                 ),
             },
-            What::Affected { count: 0 } => {
+            EventKind::Affected { count: 0 } => {
                 line(&format!("{}{waited}", console.paint(Style::Doubt, "0 rows changed")))
             }
-            What::Affected { count } => {
+            EventKind::Affected { count } => {
                 let rows = plural(usize::try_from(*count).unwrap_or(2));
                 let text = format!("{count} row{rows} changed");
                 line(&format!("{}{waited}", console.paint(Style::Good, &text)))
             }
-            What::Done => {
+            EventKind::Done => {
                 let text = done_text(history, event, later);
                 line(&format!("{}{waited}", console.paint(Style::Good, text)))
             }
-            What::Error(error) => {
+            EventKind::Error(error) => {
                 let text = format!("error {}: {}", error.code, error.message);
                 let mut out = line(&format!("{}{waited}", console.paint(Style::Bad, &text)));
                 let effect = effect_text(lab, event, error, later);
@@ -103,39 +104,43 @@ impl Shower {
                 }
                 out
             }
-            What::NotSent { why } => {
+            EventKind::NotSent { why } => {
                 let session = &event.session;
                 let hint = if why.contains("ended") { "; begin starts a new one" } else { "" };
                 let anyway = match why.contains("transaction") {
-                    true => format!("; {session}(anyway)> sends it all the same"),
+                    true => format!("; {session}(anyway)> sends it anyway"),
                     false => String::new(),
                 };
                 line(&console.paint(Style::Doubt, &format!("not sent: {why}{hint}{anyway}")))
             }
-            What::Cancelled => line(&console.paint(Style::Doubt, "cancelled")),
-            What::Sent { .. }
-            | What::Resumed
-            | What::Ended { .. }
-            | What::RolledBackByRunner { .. } => String::new(),
+            EventKind::Cancelled => line(&console.paint(Style::Doubt, "cancelled")),
+            EventKind::Sent { .. }
+            | EventKind::Resumed
+            | EventKind::Ended { .. }
+            | EventKind::RolledBackByRunner { .. } => String::new(),
         }
     }
 }
 
-fn is_reply(what: &What) -> bool {
-    matches!(what, What::Rows { .. } | What::Affected { .. } | What::Done | What::Error(_))
+fn is_reply(what: &EventKind) -> bool {
+    matches!(
+        what,
+        EventKind::Rows { .. } | EventKind::Affected { .. } | EventKind::Done | EventKind::Error(_)
+    )
 }
 
-fn waits(on: &[String], suspects: &[String]) -> String {
+/// The sessions that a statement waits for. `suspects` are the sessions with
+/// open transactions, for engines that do not report the lock holder.
+fn lock_wait(on: &[String], suspects: &[String]) -> String {
     match (on, suspects) {
         ([], []) => "waits for a lock".into(),
-        // The engine does not name the holder.
         ([], [one]) => format!("waits for {one}, whose transaction is open"),
         ([], many) => format!("waits for one of {}", many.join(", ")),
         (on, _) => format!("waits for {}", on.join(", ")),
     }
 }
 
-/// A line about the line above it.
+/// An indented line that comments on the line above it.
 pub fn remark(text: &str) -> String {
     format!("{:LABEL$}  {text}\n", "")
 }
@@ -146,7 +151,7 @@ fn plural(count: usize) -> &'static str {
 
 fn end_at<'a>(event: &Event, later: &'a [Event]) -> Option<&'a TxEnd> {
     later.iter().take_while(|e| e.session == event.session).find_map(|e| match &e.what {
-        What::Ended { how, .. } if e.step == event.step => Some(how),
+        EventKind::Ended { how, .. } if e.step == event.step => Some(how),
         _ => None,
     })
 }
@@ -156,7 +161,7 @@ fn done_text(history: &History, event: &Event, later: &[Event]) -> &'static str 
     match (kind, end_at(event, later)) {
         (Kind::Begin, _) => "transaction open",
         (Kind::Commit, Some(TxEnd::Committed)) => "committed",
-        (Kind::Commit, Some(_)) => "rolled back, not committed: the transaction had failed",
+        (Kind::Commit, Some(_)) => "rolled back instead of committed: the transaction had failed",
         (Kind::Rollback, _) => "rolled back",
         (_, Some(TxEnd::Committed)) => "ok, and the open transaction was committed",
         _ => "ok",
@@ -167,13 +172,13 @@ fn effect_text(lab: &Interactive, event: &Event, error: &DbError, later: &[Event
     let ended = end_at(event, later).is_some();
     let state = lab.sessions().into_iter().find(|s| s.name == event.session).map(|s| s.state);
     match (error.effect, state) {
-        (ErrorEffect::Lost, _) => "the connection is gone; .reset starts over".into(),
-        _ if ended => "its transaction was rolled back, all of it".into(),
+        (ErrorEffect::Lost, _) => "the connection is lost; .reset starts over".into(),
+        _ if ended => "its whole transaction was rolled back".into(),
         (_, Some(SessionState::Failed)) => {
-            "its transaction has failed: it takes only a rollback".into()
+            "its transaction has failed and accepts only ROLLBACK".into()
         }
         (_, Some(SessionState::Open)) => {
-            "only this statement is undone; its transaction goes on".into()
+            "only this statement is undone; its transaction stays open".into()
         }
         _ => String::new(),
     }
@@ -209,11 +214,11 @@ fn table(console: &Console, columns: &[String], rows: &[Row]) -> String {
     out
 }
 
-/// A table row a session: where it stands and at which level it begins.
+/// The table of sessions: name, level of new transactions, and state.
 pub fn sessions(console: &Console, lab: &Interactive) -> String {
     let all = lab.sessions();
     if all.is_empty() {
-        return "No sessions yet; one opens when it is first named.".into();
+        return "No sessions yet; a session opens when it is first named.".into();
     }
     let rows: Vec<Vec<String>> = all
         .iter()
@@ -221,16 +226,20 @@ pub fn sessions(console: &Console, lab: &Interactive) -> String {
             let mut state = match &s.state {
                 SessionState::Idle => "idle".to_string(),
                 SessionState::Open => "transaction open".into(),
-                SessionState::Failed => "transaction failed: takes only a rollback".into(),
-                SessionState::Ended => "its transaction was ended by the engine".into(),
-                SessionState::Gone => "its connection is gone".into(),
-                SessionState::Working { sql } => format!("works on: {}", short(sql)),
+                SessionState::Failed => "transaction failed: accepts only ROLLBACK".into(),
+                SessionState::Ended => "transaction ended by the engine".into(),
+                SessionState::Gone => "connection lost".into(),
+                SessionState::Working { sql } => format!("running: {}", short(sql)),
                 SessionState::Waiting { sql, on } => {
-                    format!("{} with: {}", waits(on, &lab.suspects(&s.name)), short(sql))
+                    format!(
+                        "{}: {}",
+                        lock_wait(on, &lab.possible_lock_holders(&s.name)),
+                        short(sql)
+                    )
                 }
             };
             if s.queued > 0 {
-                state.push_str(&format!(" ({} more when it is free)", s.queued));
+                state.push_str(&format!(" ({} more queued)", s.queued));
             }
             vec![s.name.clone(), s.level.to_string().to_lowercase(), state]
         })

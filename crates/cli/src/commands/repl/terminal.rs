@@ -1,5 +1,5 @@
-//! The prompt. While it waits for a line, a second thread looks after the
-//! statements under way and prints above it what becomes of them.
+//! The prompt. While it waits for a line, a second thread polls the running
+//! statements and prints their results above it.
 
 use super::complete::Completion;
 use super::{Flow, Repl};
@@ -17,8 +17,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often the sessions are looked at while the prompt waits.
-const LOOK_EVERY: Duration = Duration::from_millis(40);
+/// How often the sessions are polled while the prompt waits.
+const POLL_INTERVAL: Duration = Duration::from_millis(40);
 
 pub fn run(repl: Repl<'_>) -> Outcome {
     let failed = |e: ReadlineError| Failure::new(ExitCode::Internal, format!("the prompt: {e}"));
@@ -40,7 +40,7 @@ pub fn run(repl: Repl<'_>) -> Outcome {
         let outcome = read_lines(&shared, &mut editor);
         done.store(true, Ordering::Relaxed);
         if let Some(file) = &history {
-            // A history that cannot be kept is no reason to end badly.
+            // A line history that cannot be saved is not an error.
             let _ = editor.append_history(file);
         }
         outcome.map_err(failed)
@@ -60,26 +60,26 @@ fn read_lines(
         match editor.readline(&prompt) {
             Ok(typed) => {
                 let _ = editor.add_history_entry(&typed);
-                // What is pasted can be many lines.
+                // Pasted text can have many lines.
                 for line in typed.split('\n') {
-                    // A Ctrl-C just before the prompt was for what is over.
-                    interrupt::forget();
+                    // A Ctrl-C just before the prompt was meant for the last statement.
+                    interrupt::clear();
                     let mut repl = shared.lock().expect("the other thread does not panic");
                     if repl.take_line(&mut text, line) == Flow::Quit {
-                        return Ok(ExitCode::Fine);
+                        return Ok(ExitCode::Success);
                     }
                 }
             }
             Err(ReadlineError::Interrupted) => {
                 if text.is_empty() {
-                    println!("(Ctrl-D or .quit ends)");
+                    println!("(Ctrl-D or .quit exits)");
                 }
                 text.clear();
             }
-            Err(ReadlineError::Eof) => return Ok(ExitCode::Fine),
+            Err(ReadlineError::Eof) => return Ok(ExitCode::Success),
             Err(ReadlineError::Signal(_)) => {}
-            // The terminal went away.
-            Err(_) if interrupt::told_to_end() => return Ok(ExitCode::Interrupted),
+            // The terminal was closed.
+            Err(_) if interrupt::is_exit_requested() => return Ok(ExitCode::Interrupted),
             Err(error) => return Err(error),
         }
     }
@@ -88,7 +88,7 @@ fn read_lines(
 /// The plain and the coloured prompt. `*` marks an open transaction and `!` a
 /// failed one.
 fn prompt(repl: &Repl<'_>) -> (String, String) {
-    let lab = repl.lab.as_ref().expect("it is there until the end");
+    let lab = repl.lab.as_ref().expect("present until the end");
     let state = lab.sessions().into_iter().find(|s| s.name == repl.current).map(|s| s.state);
     let (mark, style) = match state {
         Some(SessionState::Open) => ("*", Style::Good),
@@ -98,7 +98,7 @@ fn prompt(repl: &Repl<'_>) -> (String, String) {
     };
     let name = format!("{}{mark}>", repl.current);
     let console = repl.context.console;
-    let painted = console.shown(&console.paint(style, &name));
+    let painted = console.rendered(&console.paint(style, &name));
     (format!("{name} "), format!("{painted} "))
 }
 
@@ -109,10 +109,10 @@ fn watch(
     shown: &Terminal,
 ) {
     while !done.load(Ordering::Relaxed) {
-        std::thread::sleep(LOOK_EVERY);
-        if interrupt::told_to_end() {
-            // The other thread sits in the prompt and cannot be woken: end
-            // here, after the servers and with the terminal as it was.
+        std::thread::sleep(POLL_INTERVAL);
+        if interrupt::is_exit_requested() {
+            // The other thread is blocked in the prompt and cannot be woken:
+            // stop the servers, restore the terminal, and exit here.
             drop(shared.lock().expect("the other thread does not panic").lab.take());
             shown.restore();
             std::process::exit(ExitCode::Interrupted as i32);
@@ -121,36 +121,36 @@ fn watch(
         if !repl.lab().anything_in_flight() {
             continue;
         }
-        // An error shows again, with its words, at the next statement.
+        // An error is reported again, with its message, at the next statement.
         let _ = repl.lab().poll();
         let news = repl.news();
         if !news.is_empty() {
-            let _ = printer.print(repl.context.console.shown(&news));
+            let _ = printer.print(repl.context.console.rendered(&news));
         }
     }
 }
 
 fn welcome(repl: &Repl<'_>) {
     let console = repl.context.console;
-    let lab = repl.lab.as_ref().expect("it is there until the end");
+    let lab = repl.lab.as_ref().expect("present until the end");
     let info = lab.engine().info();
     let dim = |text: &str| console.paint(Style::Dim, text);
     let strong = |text: &str| console.paint(Style::Strong, text);
-    console.say(&format!(
+    console.comment(&format!(
         "{} at {}, empty. {}",
         strong(&format!("{} {}", info.engine, info.version)),
         lab.level_of("s1").to_string().to_lowercase(),
-        dim(".help explains, Tab completes, Ctrl-D ends. Try:")
+        dim(".help shows the commands, Tab completes, Ctrl-D exits. Try:")
     ));
-    console.say("  create table t (id int primary key, v int); insert into t values (1, 10);");
-    console.say("  begin; update t set v = 11 where id = 1;");
-    console.say(&format!(
+    console.comment("  create table t (id int primary key, v int); insert into t values (1, 10);");
+    console.comment("  begin; update t set v = 11 where id = 1;");
+    console.comment(&format!(
         "  s2> update t set v = 12 where id = 1;   {}",
-        dim("waits for s1, until you commit;")
+        dim("blocks until s1 commits")
     ));
 }
 
-/// Among the user's state, where the XDG directories say.
+/// The file of the line history, in the state directory of XDG.
 fn history_file() -> Option<PathBuf> {
     let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = var("XDG_STATE_HOME").or_else(|| var("HOME").map(|h| h.join(".local/state")))?;

@@ -1,6 +1,7 @@
-//! Logging in: the handshake, encryption, and the ways to prove a password.
+//! Logging in: the handshake, encryption and password authentication.
 
-use super::{Login, MySqlSession};
+use super::MySqlSession;
+use crate::connect::address::Login;
 use crate::connect::poll::{LOGIN_LIMIT, await_login};
 use crate::connect::tls::{Mode, Tls};
 use mysql_common::auth::plugins::{AuthProc, ChallengeResponsePlugin, Context};
@@ -13,7 +14,7 @@ use std::io;
 use std::time::Instant;
 
 const LARGEST_PACKET: u32 = 1 << 24;
-/// As the answer to the handshake says it, too: servers compare.
+/// The same value as in the handshake response: servers compare them.
 const UTF8MB4: u8 = CollationId::UTF8MB4_GENERAL_CI as u8;
 
 struct LoginContext<'a> {
@@ -40,17 +41,30 @@ impl Context for LoginContext<'_> {
     }
 }
 
+/// Refuses a greeting that announces 128 bytes of authentication data or more:
+/// mysql_common takes the length for a signed number, with which its arithmetic
+/// overflows. Servers announce 21.
+fn check_greeting(greeting: &[u8]) -> io::Result<()> {
+    // The length follows 20 bytes after the version, which ends with a zero.
+    let version_end = greeting.iter().skip(1).position(|b| *b == 0);
+    match version_end.and_then(|end| greeting.get(1 + end + 1 + 20)) {
+        Some(128..) => Err(io::Error::other("its greeting is malformed")),
+        _ => Ok(()),
+    }
+}
+
 impl MySqlSession {
-    pub(super) fn log_in(&mut self, login: &Login<'_>, tls: Option<&Tls>) -> io::Result<()> {
+    pub(super) fn authenticate(&mut self, login: &Login<'_>, tls: Option<&Tls>) -> io::Result<()> {
         let deadline = Instant::now() + LOGIN_LIMIT;
         let first = self.read_login_packet(deadline)?;
         if first.first() == Some(&0xff) {
             return Err(io::Error::other(self.error(&first).to_string()));
         }
+        check_greeting(&first)?;
         let hello: HandshakePacket<'_> = ParseBuf(&first).parse(())?;
         self.id = u64::from(hello.connection_id());
         self.server_version = hello.server_version_str().into_owned();
-        let password = login.password.unwrap_or("").as_bytes();
+        let password = login.password();
         let mut nonce = hello.nonce();
         nonce.truncate(20);
         let mut wanted = CapabilityFlags::CLIENT_PROTOCOL_41
@@ -67,9 +81,9 @@ impl MySqlSession {
             if hello.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
                 wanted |= CapabilityFlags::CLIENT_SSL;
                 let wanted = wanted & hello.capabilities();
-                self.encrypt(tls, login.host, wanted, deadline)?;
+                self.encrypt(tls, &login.address.host, wanted, deadline)?;
             } else if tls.mode >= Mode::Require {
-                return Err(io::Error::other("it does not offer TLS, which ssl-mode asks for"));
+                return Err(io::Error::other("it does not offer TLS, which ssl-mode requires"));
             }
         }
         let plugin = hello.auth_plugin().unwrap_or(AuthPlugin::MysqlNativePassword).into_owned();
@@ -82,7 +96,7 @@ impl MySqlSession {
         let response = HandshakeResponse::new(
             answer.data().map(<[u8]>::to_vec),
             (5, 6, 0),
-            Some(login.user.as_bytes().to_vec()),
+            Some(login.address.user.as_bytes().to_vec()),
             login.database.map(|d| d.as_bytes().to_vec()),
             Some(plugin),
             wanted & hello.capabilities(),
@@ -95,7 +109,7 @@ impl MySqlSession {
         self.finish_login(password, nonce, &mut procedure, deadline)
     }
 
-    /// All that follows is encrypted; nothing in clear may be left to read.
+    /// Switches to encryption; no unencrypted bytes may be left to read.
     fn encrypt(
         &mut self,
         tls: &Tls,
@@ -107,17 +121,17 @@ impl MySqlSession {
         SslRequest::new(wanted, LARGEST_PACKET, UTF8MB4).serialize(&mut payload);
         self.write_packet(&payload)?;
         if self.read_to < self.incoming.len() {
-            return Err(io::Error::other("it has sent more in clear than it should"));
+            return Err(io::Error::other("it has sent more unencrypted data than it should"));
         }
         self.stream.encrypt(tls, host, deadline)
     }
 
-    /// Whoever listens could read a password that is sent as it is.
+    /// Refuses to send an unencrypted password, which could be eavesdropped.
     fn check_plugin(&self, plugin: &AuthPlugin<'_>) -> io::Result<()> {
         match plugin {
-            AuthPlugin::MysqlClearPassword if !self.stream.is_encrypted() => Err(io::Error::other(
-                "it asks for the password in clear; ssl-mode=REQUIRED hides it",
-            )),
+            AuthPlugin::MysqlClearPassword if !self.stream.is_encrypted() => {
+                Err(io::Error::other("it requires an unencrypted password; use ssl-mode=REQUIRED"))
+            }
             _ => Ok(()),
         }
     }
@@ -158,7 +172,11 @@ impl MySqlSession {
                     let context = LoginContext { password, nonce: &nonce, encrypted };
                     procedure.run(context, &packet[1..]).map_err(|e| bad(&e))?
                 }
-                _ => return Err(io::Error::other("it asks for a login that Isolde cannot do")),
+                _ => {
+                    return Err(io::Error::other(
+                        "it requires an authentication method that Isolde does not support",
+                    ));
+                }
             };
             if let Some(data) = answer.data() {
                 let data = data.to_vec();

@@ -1,20 +1,24 @@
 //! One connection in MySQL's text protocol.
 //!
-//! On top of mysql_common's packets and logins, because a full client hides
-//! the transaction flag that comes with every reply and cannot be polled. An
-//! error packet carries no flags, so each error is followed by a ping whose
-//! answer does: what the server says after an error is what happened to the
-//! transaction.
+//! It uses mysql_common's packets and authentication, because a full client
+//! hides the transaction flag that comes with every reply and cannot be polled.
+//! An error packet carries no flags, so a ping follows each error: the status
+//! after an error shows what happened to the transaction.
 
+mod fuzz;
 mod login;
 mod values;
 
-use crate::connect::poll::{by_mode, check_length, not_logged_in};
+pub use fuzz::fuzz;
+
+use crate::connect::address::{Login, WireSession};
+use crate::connect::login::{connect_by_mode, login_error};
+use crate::connect::poll::check_length;
 use crate::connect::stream::Stream;
-use crate::connect::tls::Tls;
 use crate::engine::{EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
-use isolde_core::history::{DbError, ErrorEffect};
-use isolde_core::{Profile, Value, sql};
+use isolde_model::history::{DbError, ErrorEffect};
+use isolde_model::{Profile, Value};
+use isolde_sql as sql;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::Column;
 use std::io;
@@ -22,16 +26,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use values::{length_encoded, ok_packet, row};
-
-pub struct Login<'a> {
-    pub host: &'a str,
-    pub port: u16,
-    pub user: &'a str,
-    pub password: Option<&'a str>,
-    pub database: Option<&'a str>,
-    /// None is in clear.
-    pub tls: Option<&'a Tls>,
-}
 
 const COM_QUERY: u8 = 3;
 const COM_PING: u8 = 14;
@@ -41,7 +35,7 @@ const MORE_RESULTS: u16 = 8;
 pub struct MySqlSession {
     stream: Stream,
     incoming: Vec<u8>,
-    /// Where the bytes not read yet start.
+    /// The start of the bytes not read yet.
     read_to: usize,
     sequence: u8,
     profile: Arc<Profile>,
@@ -50,7 +44,7 @@ pub struct MySqlSession {
     result: Option<Outcome>,
     /// Only writes count rows; the packet always has a number.
     counts_rows: bool,
-    /// Bytes that have come since the last statement was sent.
+    /// Bytes received since the last statement was sent.
     received: usize,
     broken: Option<String>,
     pub server_version: String,
@@ -70,32 +64,27 @@ enum Expects {
         columns: Vec<Column>,
         rows: Vec<Vec<Value>>,
     },
-    /// The ping behind an error.
+    /// The reply to the ping after an error.
     Status,
 }
 
 impl MySqlSession {
-    pub fn connect(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<MySqlSession> {
-        let place = format!("{}:{}", login.host, login.port);
-        by_mode(login.tls, |tls| {
-            let mut session = MySqlSession {
-                stream: Stream::connect(login.host, login.port)?,
-                incoming: Vec::with_capacity(8192),
-                read_to: 0,
-                sequence: 0,
-                profile: Arc::clone(&profile),
-                id: 0,
-                expects: Expects::Header,
-                result: None,
-                counts_rows: false,
-                received: 0,
-                broken: None,
-                server_version: String::new(),
-            };
-            session.log_in(login, tls)?;
-            Ok(session)
-        })
-        .map_err(|e| not_logged_in(&place, &e))
+    /// A session that has not logged in yet.
+    fn new(stream: Stream, profile: Arc<Profile>) -> MySqlSession {
+        MySqlSession {
+            stream,
+            incoming: Vec::with_capacity(8192),
+            read_to: 0,
+            sequence: 0,
+            profile,
+            id: 0,
+            expects: Expects::Header,
+            result: None,
+            counts_rows: false,
+            received: 0,
+            broken: None,
+            server_version: String::new(),
+        }
     }
 
     fn write_packet(&mut self, payload: &[u8]) -> io::Result<()> {
@@ -131,7 +120,7 @@ impl MySqlSession {
     }
 
     /// A whole packet, joined where it is longer than 16 MB. Nothing is copied
-    /// before its last part is there.
+    /// before its last part has arrived.
     fn next_packet(&mut self) -> Option<Vec<u8>> {
         let mut parts = Vec::new();
         let mut at = self.read_to;
@@ -271,9 +260,19 @@ impl MySqlSession {
     }
 }
 
-impl MySqlSession {
-    /// Whatever the server still has to say on this connection is of no use.
-    pub fn hang_up(&mut self) {
+impl WireSession for MySqlSession {
+    fn log_in(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<Self> {
+        let server = format!("{}:{}", login.address.host, login.address.port);
+        connect_by_mode(login.address.tls.as_ref(), |tls| {
+            let stream = Stream::connect(&login.address.host, login.address.port)?;
+            let mut session = MySqlSession::new(stream, Arc::clone(&profile));
+            session.authenticate(login, tls)?;
+            Ok(session)
+        })
+        .map_err(|e| login_error(&server, &e))
+    }
+
+    fn hang_up(&mut self) {
         let _ = self.stream.socket().shutdown(std::net::Shutdown::Both);
     }
 }
@@ -288,7 +287,8 @@ impl Session for MySqlSession {
     }
 
     fn is_alive(&self) -> bool {
-        // Nothing is expected: what can be read is an end, or news of one.
+        // No reply is expected: readable data means the end of the connection,
+        // or a message about it.
         self.broken.is_none() && matches!(self.stream.readable(Duration::ZERO), Ok(false))
     }
 

@@ -1,16 +1,18 @@
-//! What the client does with bytes that no MySQL sends.
+//! The wire client against bytes that no MySQL server sends.
 
 use super::*;
+use crate::connect::address::ServerAddress;
 use crate::connect::hostile_peer::{never_finish, send, survives_harm};
 use crate::engine::EngineError;
-use isolde_core::history::ErrorClass;
+use crate::secret::Secret;
+use isolde_model::history::ErrorClass;
 
 fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len()).unwrap().to_le_bytes();
     [&length[..3], &[sequence], body].concat()
 }
 
-/// The greeting, and OK to whatever is said in return.
+/// The greeting, and OK to any response.
 fn login_bytes() -> Vec<u8> {
     let capabilities = 0x000f_ffffu32.to_le_bytes();
     let hello = [
@@ -58,15 +60,8 @@ fn reply_bytes() -> Vec<u8> {
 }
 
 fn connect(port: u16) -> EngineResult<MySqlSession> {
-    let login = Login {
-        host: "127.0.0.1",
-        port,
-        user: "u",
-        password: Some("p"),
-        database: None,
-        tls: None,
-    };
-    MySqlSession::connect(&login, Arc::new(crate::mysql::profile::mysql_profile()))
+    let address = ServerAddress::loopback(port, "u", Some(&Secret::new("p")));
+    address.connect(None, &Arc::new(crate::mysql::profile::mysql_profile()))
 }
 
 #[test]
@@ -107,10 +102,13 @@ fn absurd_numbers_of_columns_and_lengths_make_no_room() {
 }
 
 #[test]
-fn a_server_that_never_logs_us_in_hangs() {
+fn server_that_never_completes_the_login_hangs() {
     let (port, _peer) = never_finish(login_bytes()[..20].to_vec(), None);
     let error = connect(port).map(drop).unwrap_err();
-    assert!(matches!(&error, EngineError::Hangs(why) if why.contains("logged")), "{error}");
+    assert!(
+        matches!(&error, EngineError::Hangs(why) if why.contains("login has not completed")),
+        "{error}"
+    );
 }
 
 #[test]

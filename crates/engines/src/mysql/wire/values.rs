@@ -1,6 +1,6 @@
-//! What packets hold: numbers, rows and values of the text protocol.
+//! The contents of packets: numbers, rows and values of the text protocol.
 
-use isolde_core::Value;
+use isolde_model::Value;
 use mysql_common::constants::ColumnType;
 use mysql_common::packets::Column;
 

@@ -1,6 +1,7 @@
-//! Logging in: encryption, and the ways to prove a password.
+//! Logging in: encryption and password authentication.
 
-use super::{Login, PgSession};
+use super::PgSession;
+use crate::connect::address::Login;
 use crate::connect::poll::await_login;
 use crate::connect::tls::{Mode, Tls};
 use postgres_protocol::authentication::{md5_hash, sasl};
@@ -10,8 +11,8 @@ use std::io::{self, Read};
 use std::time::Instant;
 
 impl PgSession {
-    /// Asks for encryption. The answer is one byte in clear, and nothing that
-    /// came behind it may be taken for the server's.
+    /// Requests encryption. The answer is one unencrypted byte; unencrypted
+    /// bytes after it must not be accepted as the server's.
     pub(super) fn encrypt(&mut self, tls: &Tls, host: &str, deadline: Instant) -> io::Result<()> {
         self.write(|out| {
             frontend::ssl_request(out);
@@ -23,18 +24,18 @@ impl PgSession {
         match answer[0] {
             b'S' => self.stream.encrypt(tls, host, deadline),
             _ if tls.mode >= Mode::Require => {
-                Err(io::Error::other("it does not offer TLS, which sslmode asks for"))
+                Err(io::Error::other("it does not offer TLS, which sslmode requires"))
             }
-            // This one knows no such request at all and goes on with an error.
+            // A server that does not know the request answers with an error.
             b'E' => Err(io::Error::other("it does not know TLS")),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn log_in(&mut self, login: &Login<'_>, deadline: Instant) -> io::Result<()> {
+    pub(super) fn authenticate(&mut self, login: &Login<'_>, deadline: Instant) -> io::Result<()> {
         let mut parameters = vec![
-            ("user", login.user),
-            ("database", login.database),
+            ("user", login.address.user.as_str()),
+            ("database", login.database.unwrap_or("postgres")),
             ("application_name", "isolde"),
             ("client_encoding", "UTF8"),
         ];
@@ -43,7 +44,7 @@ impl PgSession {
             parameters.push((name, value));
         }
         self.write(|out| frontend::startup_message(parameters, out))?;
-        let password = login.password.unwrap_or("").as_bytes();
+        let password = login.password();
         let mut scram: Option<sasl::ScramSha256> = None;
         loop {
             match self.read_message(deadline)? {
@@ -52,7 +53,7 @@ impl PgSession {
                     self.write(|out| frontend::password_message(password, out))?;
                 }
                 Message::AuthenticationMd5Password(body) => {
-                    let hash = md5_hash(login.user.as_bytes(), password, body.salt());
+                    let hash = md5_hash(login.address.user.as_bytes(), password, body.salt());
                     self.write(|out| frontend::password_message(hash.as_bytes(), out))?;
                 }
                 Message::AuthenticationSasl(_) => {
@@ -86,12 +87,16 @@ impl PgSession {
                 }
                 Message::ReadyForQuery(_) => return Ok(()),
                 Message::ParameterStatus(_) | Message::NoticeResponse(_) => {}
-                _ => return Err(io::Error::other("it asks for a login that Isolde cannot do")),
+                _ => {
+                    return Err(io::Error::other(
+                        "it requires an authentication method that Isolde does not support",
+                    ));
+                }
             }
         }
     }
 
-    /// The next message while we log in.
+    /// The next message during the login.
     fn read_message(&mut self, deadline: Instant) -> io::Result<Message> {
         loop {
             if let Some(message) = self.next_message()? {

@@ -1,21 +1,25 @@
 //! One connection in PostgreSQL's protocol.
 //!
-//! On top of the codec of the postgres-protocol crate, because a full client
+//! It uses the codec of the postgres-protocol crate, because a full client
 //! hides two things that matter here: the transaction status that the server
-//! sends with every reply, and the notices that arrive while a statement still
-//! waits. Replies are polled for, so no thread is needed.
+//! sends with every reply, and the notices that arrive while a statement is
+//! blocked. Replies are polled for, so no thread is needed.
 
+mod fuzz;
 mod login;
 
-use crate::connect::poll::{LOGIN_LIMIT, by_mode, check_length, not_logged_in};
+pub use fuzz::fuzz;
+
+use crate::connect::address::{Login, WireSession};
+use crate::connect::login::{connect_by_mode, login_error};
+use crate::connect::poll::{LOGIN_LIMIT, check_length};
 use crate::connect::stream::Stream;
-use crate::connect::tls::Tls;
 use crate::engine::{EngineResult, Outcome, Reply, Session, SessionId, TxStatus};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
-use isolde_core::history::{DbError, ErrorClass};
-use isolde_core::value::unhex;
-use isolde_core::{Profile, Value};
+use isolde_model::history::{DbError, ErrorClass};
+use isolde_model::value::unhex;
+use isolde_model::{Profile, Value};
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use std::io;
@@ -23,34 +27,22 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub struct Login<'a> {
-    pub host: &'a str,
-    pub port: u16,
-    pub user: &'a str,
-    pub password: Option<&'a str>,
-    pub database: &'a str,
-    /// Settings of the session from its start, so that RESET keeps them.
-    pub settings: &'a [(String, String)],
-    /// None is in clear.
-    pub tls: Option<&'a Tls>,
-}
-
 pub struct PgSession {
     stream: Stream,
     incoming: BytesMut,
     profile: Arc<Profile>,
     pid: SessionId,
     partial: Partial,
-    /// The server tells this session when it waits for a lock and has looked
+    /// The server notifies this session when it waits for a lock and has looked
     /// for a deadlock (log_lock_waits, sent to the client).
-    pub tells_waits: bool,
+    pub reports_waits: bool,
     waits: bool,
-    /// Bytes that have come since the last statement was sent.
+    /// Bytes received since the last statement was sent.
     received: usize,
     broken: Option<String>,
 }
 
-/// What has arrived of a reply so far.
+/// The part of a reply that has arrived so far.
 #[derive(Default)]
 struct Partial {
     columns: Vec<String>,
@@ -62,34 +54,25 @@ struct Partial {
 }
 
 impl PgSession {
-    pub fn connect(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<PgSession> {
-        let place = format!("{}:{}", login.host, login.port);
-        by_mode(login.tls, |tls| {
-            let mut session = PgSession {
-                stream: Stream::connect(login.host, login.port)?,
-                incoming: BytesMut::with_capacity(8192),
-                profile: Arc::clone(&profile),
-                pid: 0,
-                partial: Partial::default(),
-                tells_waits: false,
-                waits: false,
-                received: 0,
-                broken: None,
-            };
-            let deadline = Instant::now() + LOGIN_LIMIT;
-            if let Some(tls) = tls {
-                session.encrypt(tls, login.host, deadline)?;
-            }
-            session.log_in(login, deadline)?;
-            Ok(session)
-        })
-        .map_err(|e| not_logged_in(&place, &e))
+    /// A session that has not logged in yet.
+    fn new(stream: Stream, profile: Arc<Profile>) -> PgSession {
+        PgSession {
+            stream,
+            incoming: BytesMut::with_capacity(8192),
+            profile,
+            pid: 0,
+            partial: Partial::default(),
+            reports_waits: false,
+            waits: false,
+            received: 0,
+            broken: None,
+        }
     }
 
-    /// The next message that has arrived in full. For those who read the
+    /// The next message that has arrived in full, for callers that read the
     /// protocol themselves instead of waiting for a [`Reply`].
     pub(crate) fn next_message(&mut self) -> io::Result<Option<Message>> {
-        // The codec makes room for as much as a message says that it has.
+        // The codec allocates the length that a message announces.
         if let Some(length) = self.incoming.get(1..5) {
             let length = u32::from_be_bytes([length[0], length[1], length[2], length[3]]);
             check_length(length as usize)?;
@@ -97,7 +80,7 @@ impl PgSession {
         Message::parse(&mut self.incoming)
     }
 
-    /// Whether what has arrived ends with the end of a reply.
+    /// Whether the received bytes end with the end of a reply.
     pub(crate) fn reply_is_whole(&self) -> bool {
         const END: [u8; 5] = [b'Z', 0, 0, 0, 5];
         self.incoming.len() > END.len()
@@ -169,7 +152,7 @@ impl PgSession {
         Ok(None)
     }
 
-    /// `process 12 still waiting for ShareLock …` comes once the deadlock
+    /// `process 12 still waiting for ShareLock …` is sent once the deadlock
     /// check has found nothing; `process 12 acquired …` ends the wait.
     fn heed_notice(&mut self, mut fields: ErrorFields<'_>) -> io::Result<()> {
         let mut log = false;
@@ -218,7 +201,8 @@ impl PgSession {
             }
         }
         let (class, effect) = match self.profile.classify(&code, Some(&code), &message) {
-            // Anybody may raise such a code; only a fatal one ends the session.
+            // Any function may raise such a code; only a fatal error ends the
+            // session.
             (ErrorClass::Lost, _) if !fatal => (ErrorClass::Other, self.profile.other_errors),
             known => known,
         };
@@ -226,7 +210,7 @@ impl PgSession {
     }
 
     fn lost(&mut self, why: String) -> Reply {
-        // The server's last words, if it had any, say more than the socket.
+        // The server's last message, if any, says more than the socket's error.
         let why = match self.partial.error.take() {
             Some(error) => format!("{error} ({why})"),
             None => why,
@@ -236,9 +220,23 @@ impl PgSession {
     }
 }
 
-impl PgSession {
-    /// Whatever the server still has to say on this connection is of no use.
-    pub fn hang_up(&mut self) {
+impl WireSession for PgSession {
+    fn log_in(login: &Login<'_>, profile: Arc<Profile>) -> EngineResult<Self> {
+        let server = format!("{}:{}", login.address.host, login.address.port);
+        connect_by_mode(login.address.tls.as_ref(), |tls| {
+            let stream = Stream::connect(&login.address.host, login.address.port)?;
+            let mut session = PgSession::new(stream, Arc::clone(&profile));
+            let deadline = Instant::now() + LOGIN_LIMIT;
+            if let Some(tls) = tls {
+                session.encrypt(tls, &login.address.host, deadline)?;
+            }
+            session.authenticate(login, deadline)?;
+            Ok(session)
+        })
+        .map_err(|e| login_error(&server, &e))
+    }
+
+    fn hang_up(&mut self) {
         let _ = self.stream.socket().shutdown(std::net::Shutdown::Both);
     }
 }
@@ -267,7 +265,7 @@ impl Session for PgSession {
                 Ok(None) => looked = true,
                 Err(error) => return Some(self.lost(error.to_string())),
             }
-            // What was written before the connection broke may still be read.
+            // Data sent before the connection broke can still be read.
             let left = deadline.saturating_duration_since(Instant::now());
             match self.stream.readable(left) {
                 Ok(true) => {}
@@ -288,12 +286,13 @@ impl Session for PgSession {
     }
 
     fn is_alive(&self) -> bool {
-        // Nothing is expected: what can be read is an end, or news of one.
+        // No reply is expected: readable data means the end of the connection,
+        // or a message about it.
         self.broken.is_none() && matches!(self.stream.readable(Duration::ZERO), Ok(false))
     }
 
     fn confirms_wait(&self) -> Option<bool> {
-        self.tells_waits.then_some(self.waits)
+        self.reports_waits.then_some(self.waits)
     }
 }
 

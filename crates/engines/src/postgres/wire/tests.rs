@@ -1,6 +1,7 @@
-//! What the client does with bytes that no PostgreSQL sends.
+//! The wire client against bytes that no PostgreSQL server sends.
 
 use super::*;
+use crate::connect::address::ServerAddress;
 use crate::connect::hostile_peer::{never_finish, send, survives_harm};
 use crate::engine::EngineError;
 
@@ -35,16 +36,8 @@ fn reply_bytes() -> Vec<u8> {
 }
 
 fn connect(port: u16) -> EngineResult<PgSession> {
-    let login = Login {
-        host: "127.0.0.1",
-        port,
-        user: "u",
-        password: None,
-        database: "d",
-        settings: &[],
-        tls: None,
-    };
-    PgSession::connect(&login, Arc::new(crate::postgres::profile::profile()))
+    let address = ServerAddress::loopback(port, "u", None);
+    address.connect(Some("d"), &Arc::new(crate::postgres::profile::profile()))
 }
 
 #[test]
@@ -75,7 +68,7 @@ fn an_absurd_length_is_refused_before_room_is_made_for_it() {
         let mut session = connect(port).unwrap();
         session.start("select 1");
         let reply = session.reply(Duration::from_secs(60)).unwrap();
-        assert!(reply.error().unwrap().message.contains("longer than Isolde takes"), "{reply:?}");
+        assert!(reply.error().unwrap().message.contains("exceeds the limit"), "{reply:?}");
         assert!(session.incoming.capacity() < 1 << 20);
         drop(session);
         peer.join().unwrap();
@@ -83,10 +76,13 @@ fn an_absurd_length_is_refused_before_room_is_made_for_it() {
 }
 
 #[test]
-fn a_server_that_never_logs_us_in_hangs() {
+fn server_that_never_completes_the_login_hangs() {
     let (port, _peer) = never_finish(Vec::new(), None);
     let error = connect(port).map(drop).unwrap_err();
-    assert!(matches!(&error, EngineError::Hangs(why) if why.contains("logged")), "{error}");
+    assert!(
+        matches!(&error, EngineError::Hangs(why) if why.contains("login has not completed")),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Dolt: transactions by themselves, merged when they commit.
+//! Dolt: isolated transactions, merged when they commit.
 
 use super::Where::{SomeStep, Step};
 use super::{Labelled, PLAIN};
@@ -22,7 +22,7 @@ const FAMILY: &str = "create table p (id int primary key, v int);
 
 pub const CASES: &[Labelled] = &[
     Labelled {
-        name: "a transaction keeps what was there when it began",
+        name: "a transaction keeps the snapshot of its begin",
         shows: &[("O1", Step("s1.2")), ("O1", Step("s1.3"))],
         steps: "s1> begin;
             s2> update t set v = 11 where id = 1;
@@ -45,7 +45,7 @@ pub const CASES: &[Labelled] = &[
         ..ANY
     },
     Labelled {
-        name: "a row that one changes and another deletes",
+        name: "one transaction changes a row and another deletes it",
         shows: &[("O2", Step("s2.3"))],
         steps: "s1> begin;
             s2> begin;
@@ -95,7 +95,7 @@ pub const CASES: &[Labelled] = &[
         ..ANY
     },
     Labelled {
-        name: "two increments that come to the same are one",
+        name: "two increments to the same value count as one",
         shows: &[("O2c", Step("s2.3"))],
         steps: "s1> begin;
             s2> begin;
@@ -106,7 +106,7 @@ pub const CASES: &[Labelled] = &[
         ..HIGHEST
     },
     Labelled {
-        name: "a key that is taken fails its statement, and one that becomes so the COMMIT",
+        name: "a duplicate key fails its statement, and one in the merge fails the COMMIT",
         shows: &[("O3", Step("s2.2")), ("O3", Step("s2.4"))],
         setup: UNIQUE,
         steps: "s1> begin;
@@ -119,7 +119,7 @@ pub const CASES: &[Labelled] = &[
         ..ANY
     },
     Labelled {
-        name: "a row with children cannot go, and the merge keeps foreign keys",
+        name: "a row with children cannot be deleted, and the merge checks foreign keys",
         shows: &[("O4", Step("s1.2")), ("O4", Step("s2.3"))],
         setup: FAMILY,
         steps: "s1> begin;
@@ -132,7 +132,7 @@ pub const CASES: &[Labelled] = &[
         ..ANY
     },
     Labelled {
-        name: "a transaction sees what it wrote and others do not",
+        name: "a transaction sees its own writes and others do not",
         shows: &[("O5", Step("s1.3")), ("O1", Step("s2.1"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;
@@ -142,7 +142,7 @@ pub const CASES: &[Labelled] = &[
         ..ANY
     },
     Labelled {
-        name: "what is rolled back leaves nothing behind",
+        name: "a rolled back transaction leaves no changes",
         shows: &[("O6", Step("s1.5")), ("O6", Step("s1.6"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;

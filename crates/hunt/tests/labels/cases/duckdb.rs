@@ -1,9 +1,9 @@
-//! DuckDB: snapshots, and writers that meet column by column.
+//! DuckDB: snapshots, and write conflicts per column.
 
 use super::Where::Step;
 use super::{Labelled, PLAIN};
 use crate::falsify::Change;
-use isolde_core::history::ErrorClass;
+use isolde_model::history::ErrorClass;
 
 const SNAPSHOT: Labelled = Labelled { engines: "duckdb", level: "snapshot", ..PLAIN };
 
@@ -17,7 +17,7 @@ const FAMILY: &str = "create table p (id int primary key, v int);
 
 pub const CASES: &[Labelled] = &[
     Labelled {
-        name: "a transaction keeps what its first statement on a table saw",
+        name: "a transaction keeps the snapshot of its first statement on a table",
         shows: &[("D1", Step("s1.2")), ("D1", Step("s1.3"))],
         steps: "s1> begin;
             s2> update t set v = 11 where id = 1;
@@ -28,7 +28,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "whoever changes a value that another has changed fails at once",
+        name: "an update of a value with an uncommitted change fails at once",
         shows: &[("D2", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -39,7 +39,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "whoever changes a value that was changed since the snapshot fails",
+        name: "an update of a value that changed since the snapshot fails",
         shows: &[("D2", Step("s2.3"))],
         steps: "s2> begin;
             s2> select v from t where id = 2;
@@ -49,7 +49,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "whoever deletes a row that another has deleted fails at once",
+        name: "a delete of a row with an uncommitted delete fails at once",
         shows: &[("D2", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -60,7 +60,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "a failed transaction holds what it wrote until its rollback",
+        name: "a failed transaction keeps its writes until its rollback",
         shows: &[("D2", Step("s3.1"))],
         setup: "create table t (id int, v int);
             insert into t values (1, 10), (2, 20);",
@@ -101,7 +101,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "a row that one deletes and another changes, where one of them rolls back",
+        name: "one transaction deletes a row and another changes it, and one of them rolls back",
         setup: THREE_COLUMNS,
         steps: "s1> begin;
             s2> begin;
@@ -112,12 +112,12 @@ pub const CASES: &[Labelled] = &[
         open: &[(
             Some("s2.2"),
             Change::ErrorAdded(ErrorClass::WriteConflict),
-            "whoever deletes what another changes may be told at once, or at the COMMIT",
+            "a delete of a changed row may fail at once or at the COMMIT",
         )],
         ..SNAPSHOT
     },
     Labelled {
-        name: "a key that was taken since the snapshot is taken",
+        name: "a key inserted since the snapshot is a duplicate",
         shows: &[("D3", Step("s2.3"))],
         steps: "s2> begin;
             s2> select v from t where id = 1;
@@ -127,7 +127,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "a key that an open transaction deletes is taken",
+        name: "a key that an open transaction deletes is a duplicate",
         shows: &[("D3", Step("s2.1"))],
         steps: "s1> begin;
             s1> delete from t where id = 1;
@@ -136,7 +136,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "two transactions add a key, and the second COMMIT fails",
+        name: "two transactions insert a key, and the second COMMIT fails",
         shows: &[("D3", Step("s2.3"))],
         steps: "s1> begin;
             s2> begin;
@@ -147,7 +147,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "a row moves when its key is set, and can be found again",
+        name: "a row whose key is updated is found under the new key",
         shows: &[("D9", Step("s1.2"))],
         steps: "s1> begin;
             s1> update t set id = id + 10 where id = 1;
@@ -158,7 +158,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "a key with children cannot go, though this transaction has deleted them",
+        name: "a key with children cannot be deleted, though this transaction has deleted them",
         shows: &[("D4", Step("s1.3"))],
         setup: FAMILY,
         steps: "s1> begin;
@@ -180,7 +180,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "a transaction sees what it wrote and others do not",
+        name: "a transaction sees its own writes and others do not",
         shows: &[("D5", Step("s1.3")), ("D1", Step("s2.1"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;
@@ -190,7 +190,7 @@ pub const CASES: &[Labelled] = &[
         ..SNAPSHOT
     },
     Labelled {
-        name: "what is rolled back leaves nothing behind",
+        name: "a rolled back transaction leaves no changes",
         shows: &[("D6", Step("s1.3"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;

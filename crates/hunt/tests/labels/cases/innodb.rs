@@ -11,7 +11,7 @@ const SER: Labelled = Labelled { level: "serializable", ..RU };
 
 pub const CASES: &[Labelled] = &[
     Labelled {
-        name: "a transaction keeps the view of its first read",
+        name: "a transaction keeps the read view of its first read",
         shows: &[("I1", Step("s1.2")), ("I1", Step("s1.3"))],
         steps: "s1> begin;
             s1> select v from t where id = 1;
@@ -21,7 +21,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "an update that changes nothing takes the newest version into the view",
+        name: "an update without a change makes the newest version visible",
         engines: "mysql, mariadb@10.0-10.2",
         shows: &[("I10", Step("s1.3")), ("I5", Step("s1.4"))],
         setup: "create table t (id int primary key, v int, w int);
@@ -35,7 +35,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a dirty read sees which children a waiting DELETE has taken so far",
+        name: "a dirty read sees which children a blocked DELETE has deleted so far",
         shows: &[("I3", Step("s3.3"))],
         setup: "create table p (id int primary key, v int);
             create table c (id int primary key, p int,
@@ -50,7 +50,7 @@ pub const CASES: &[Labelled] = &[
         ..RU
     },
     Labelled {
-        name: "each read has a view of its own",
+        name: "each read has its own read view",
         shows: &[("I2", Step("s1.2")), ("I2", Step("s1.3"))],
         steps: "s1> begin;
             s1> select v from t where id = 1;
@@ -60,7 +60,7 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
-        name: "a read sees what is later rolled back",
+        name: "a read sees a write that is later rolled back",
         shows: &[("I3", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -71,7 +71,7 @@ pub const CASES: &[Labelled] = &[
         ..RU
     },
     Labelled {
-        name: "a read keeps others from writing until its transaction ends",
+        name: "a read blocks writers until its transaction ends",
         shows: &[("I4", Step("s1.2")), ("I28", Order)],
         steps: "s1> begin;
             s2> begin;
@@ -88,7 +88,7 @@ pub const CASES: &[Labelled] = &[
         ..SER
     },
     Labelled {
-        name: "two that write different rows do not meet",
+        name: "writes to different rows do not conflict",
         shows: &[("I28", Order), ("I6", Step("s1.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -99,7 +99,7 @@ pub const CASES: &[Labelled] = &[
         ..SER
     },
     Labelled {
-        name: "a transaction sees what it wrote and others do not",
+        name: "a transaction sees its own writes and others do not",
         shows: &[("I5", Step("s1.3")), ("I1", Step("s2.1"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;
@@ -109,7 +109,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "an update overwrites what its view does not show",
+        name: "an update overwrites a version that its read view does not show",
         shows: &[("I6", Step("s1.3"))],
         steps: "s1> begin;
             s1> select v from t where id = 1;
@@ -121,7 +121,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "an update finds a row that its view does not show",
+        name: "an update finds a row that its read view does not show",
         shows: &[("I6", Step("s1.3"))],
         steps: "s1> begin;
             s1> select id from t where v > 5;
@@ -133,7 +133,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a locking read sees what a plain one does not",
+        name: "a locking read sees a version that a plain read does not",
         shows: &[("I6", Step("s1.3"))],
         steps: "s1> begin;
             s1> select v from t where id = 1;
@@ -155,7 +155,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a read that cannot find anything makes no view",
+        name: "a read that cannot find any row creates no read view",
         shows: &[("I8", Step("s1.2")), ("I1", Step("s1.3"))],
         steps: "s1> begin;
             s1> select v from t where 1 = 0;
@@ -165,12 +165,12 @@ pub const CASES: &[Labelled] = &[
         open: &[(
             Some("s1.3"),
             Change::AnotherValueRead,
-            "whether a read that finds nothing was one is up to the optimizer",
+            "the optimizer decides whether a read without rows creates a read view",
         )],
         ..RR
     },
     Labelled {
-        name: "INSERT SELECT takes what a plain read would see",
+        name: "INSERT SELECT reads the rows that a plain read sees",
         shows: &[("I9", Step("s2.2"))],
         setup: "create table t (id int primary key, v int);
             create table u (id int primary key, v int);
@@ -184,7 +184,7 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
-        name: "whoever does not want to wait for a row fails",
+        name: "a NOWAIT statement fails on a locked row",
         engines: "mysql@8.0-, mariadb@10.3-",
         shows: &[("I11", Step("s2.2"))],
         steps: "s1> begin;
@@ -196,7 +196,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a row that another is inserting is waited for",
+        name: "a write waits for an uncommitted insert of its row",
         shows: &[("I11", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -208,7 +208,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "an update passes by a row that another is inserting",
+        name: "an update skips a row with an uncommitted insert",
         shows: &[("I14", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -220,7 +220,7 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
-        name: "a replaced row is met by the update that waited for it",
+        name: "an update finds the replaced row that it waited for",
         shows: &[("I11", Step("s2.2")), ("I6", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -232,7 +232,7 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
-        name: "an update passes by a locked row that does not match",
+        name: "an update skips a locked row that does not match",
         shows: &[("I14", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -244,7 +244,7 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
-        name: "a key that another is inserting is waited for and then taken",
+        name: "an insert waits for an uncommitted insert of its key and then fails",
         shows: &[("I18", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -255,7 +255,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "an upsert changes a row that its view does not show",
+        name: "an upsert changes a row that its read view does not show",
         shows: &[("I19", Step("s1.3"))],
         steps: "s1> begin;
             s1> select v from t where id = 1;
@@ -292,7 +292,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a savepoint takes back what came after it",
+        name: "ROLLBACK TO a savepoint undoes later writes",
         shows: &[("I21", Step("s1.5"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;
@@ -306,7 +306,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "one of two that wait for each other is rolled back",
+        name: "one transaction of a deadlock is rolled back",
         shows: &[("I22", SomeStep)],
         steps: "s1> begin;
             s2> begin;
@@ -320,7 +320,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "what is rolled back leaves nothing behind",
+        name: "a rolled back transaction leaves no changes",
         shows: &[("I27", Step("s1.3"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;
@@ -329,7 +329,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a row without a value that it must have fails its statement",
+        name: "a NULL in a NOT NULL column fails its statement",
         shows: &[("I29", Step("s2.2"))],
         setup: "create table t (id int primary key, v int not null);
             insert into t values (1, 10), (2, 20);",
@@ -342,7 +342,7 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
-        name: "IGNORE puts a zero in the place of a value that must be there",
+        name: "IGNORE replaces a NULL in a NOT NULL column by zero",
         shows: &[("I29", Step("s2.2"))],
         setup: "create table t (id int primary key, v int not null);
             insert into t values (1, 10), (2, 20);",
@@ -356,7 +356,7 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
-        name: "a dirty read beside a statement that waits",
+        name: "a dirty read while another statement waits",
         shows: &[("I3", Step("s3.1")), ("I3", Step("s3.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -369,12 +369,12 @@ pub const CASES: &[Labelled] = &[
         open: &[(
             Some("s3.1"),
             Change::AnotherValueRead,
-            "which rows a waiting statement has reached is not known",
+            "the rows that a blocked statement has reached are not observable",
         )],
         ..RU
     },
     Labelled {
-        name: "whoever writes what was changed after its view is rolled back",
+        name: "a write to a row that changed after the read view is rolled back",
         shows: &[("M2", Step("s1.3"))],
         steps: "s1> begin;
             s1> select v from t where id = 1;

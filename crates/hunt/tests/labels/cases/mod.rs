@@ -1,4 +1,4 @@
-//! Cases with the rules that explain them, each named by what it shows.
+//! Cases with the rules that explain them, each named by the behaviour it shows.
 
 pub mod dolt;
 pub mod duckdb;
@@ -11,29 +11,29 @@ pub mod tidb;
 use crate::falsify::Change;
 
 pub struct Labelled {
-    /// What happens in it, as a sentence.
+    /// The behaviour, as a sentence.
     pub name: &'static str,
     pub engines: &'static str,
     pub level: &'static str,
-    /// The rules that it shows, and where.
+    /// The rules that the run shows, and where.
     pub shows: &'static [(&'static str, Where)],
     pub setup: &'static str,
     pub steps: &'static str,
-    /// Rules that no statement shows to be broken but another one's: the rule,
-    /// that statement, and the change that must be noticed.
+    /// Rules whose breach shows at another statement: the rule, that statement,
+    /// and the change that must be rejected.
     pub breaks: &'static [(&'static str, Where, Change)],
     /// Falsified runs that the rules allow: the step, the change, the reason.
     pub open: &'static [(Option<&'static str>, Change, &'static str)],
-    /// Only where MariaDB's innodb_snapshot_isolation is on, or off.
+    /// Whether MariaDB's innodb_snapshot_isolation must be on or off.
     pub snapshot_isolation: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub enum Where {
     Step(&'static str),
-    /// Which step it is is the engine's choice.
+    /// The engine chooses the step.
     SomeStep,
-    /// It makes the serial order of the whole run.
+    /// The rule determines the serial order of the whole run.
     Order,
 }
 
@@ -52,7 +52,7 @@ impl Labelled {
     }
 }
 
-/// What most cases have; the rest is said where it differs.
+/// Defaults that most cases share.
 pub const PLAIN: Labelled = Labelled {
     name: "",
     engines: "",

@@ -10,7 +10,7 @@ const SER: Labelled = Labelled { level: "serializable", ..PG };
 
 pub const CASES: &[Labelled] = &[
     Labelled {
-        name: "a row that no longer fits stays locked by whoever tested it again",
+        name: "a row that no longer matches stays locked by the statement that re-checked it",
         shows: &[("P3", Step("s1.2")), ("P12", Step("s1.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -22,7 +22,7 @@ pub const CASES: &[Labelled] = &[
         ..PG
     },
     Labelled {
-        name: "each statement has a snapshot of its own",
+        name: "each statement has its own snapshot",
         shows: &[("P1", Step("s2.2")), ("P1", Step("s2.3"))],
         steps: "s1> begin;
             s2> begin;
@@ -34,7 +34,7 @@ pub const CASES: &[Labelled] = &[
         ..PG
     },
     Labelled {
-        name: "a write passes by what was deleted while it waited",
+        name: "a write skips a row that was deleted while it waited",
         shows: &[("P2", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -58,7 +58,7 @@ pub const CASES: &[Labelled] = &[
         ..PG
     },
     Labelled {
-        name: "a row that was changed is updated as it is now",
+        name: "an update applies to the newest version of a changed row",
         shows: &[("P3", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -69,7 +69,7 @@ pub const CASES: &[Labelled] = &[
         ..PG
     },
     Labelled {
-        name: "a locking read looks at a changed row again",
+        name: "a locking read re-checks a changed row",
         shows: &[("P3", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -103,7 +103,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "who refers to a row whose other key has changed since the snapshot fails",
+        name: "a reference to a row whose other key changed since the snapshot fails",
         shows: &[("P7w", Step("s2.3"))],
         setup: "create table p (id int primary key, code int unique, v int);
             create table c (id int primary key, p int references p (id));
@@ -118,7 +118,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "who refers to a row that has changed, but for its keys, goes on",
+        name: "a reference to a row that changed except for its keys succeeds",
         shows: &[("P12f", Step("s2.3"))],
         setup: "create table p (id int primary key, code int unique, v int);
             create table c (id int primary key, p int references p (id));
@@ -169,7 +169,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "the serial order is not the order of the commits",
+        name: "the serial order differs from the commit order",
         shows: &[("P9", Order)],
         steps: "s1> begin;
             s2> begin;
@@ -181,7 +181,7 @@ pub const CASES: &[Labelled] = &[
         ..SER
     },
     Labelled {
-        name: "one of two that write what the other has read fails",
+        name: "one of two transactions that each write what the other has read fails",
         shows: &[("P9", SomeStep)],
         steps: "s1> begin;
             s2> begin;
@@ -194,7 +194,7 @@ pub const CASES: &[Labelled] = &[
         ..SER
     },
     Labelled {
-        name: "a key that another is inserting is waited for and then taken",
+        name: "an insert waits for an uncommitted insert of its key and then fails",
         shows: &[("P10", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -205,7 +205,7 @@ pub const CASES: &[Labelled] = &[
         ..PG
     },
     Labelled {
-        name: "a savepoint takes back what came after it",
+        name: "ROLLBACK TO a savepoint undoes later writes",
         shows: &[("P11", Step("s1.5")), ("P14", Step("s1.6"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;
@@ -219,7 +219,7 @@ pub const CASES: &[Labelled] = &[
         ..PG
     },
     Labelled {
-        name: "whoever does not want to wait for a row fails",
+        name: "a NOWAIT statement fails on a locked row",
         shows: &[("P12", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -244,7 +244,7 @@ pub const CASES: &[Labelled] = &[
         ..PG
     },
     Labelled {
-        name: "one of two that wait for each other fails",
+        name: "one transaction of a deadlock fails",
         shows: &[("P15", SomeStep)],
         steps: "s1> begin;
             s2> begin;
@@ -274,7 +274,7 @@ pub const CASES: &[Labelled] = &[
         ..PG
     },
     Labelled {
-        name: "what is rolled back leaves nothing behind",
+        name: "a rolled back transaction leaves no changes",
         shows: &[("P17", Step("s1.3"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;

@@ -15,7 +15,7 @@ const TWO_TABLES: &str = "create table t (id int primary key, v int);
 
 pub const CASES: &[Labelled] = &[
     Labelled {
-        name: "a table that nobody has written is read as it is now",
+        name: "a table without uncommitted writes is read in its current state",
         shows: &[("S12", Step("s1.2")), ("S12", Step("s1.3"))],
         steps: "s1> begin;
             s1> select v from t where id = 1;
@@ -25,7 +25,7 @@ pub const CASES: &[Labelled] = &[
         ..SERIALIZABLE
     },
     Labelled {
-        name: "a table that another has written cannot be read before it commits",
+        name: "a table with uncommitted writes cannot be read before the commit",
         shows: &[("S12", Step("s2.1"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;
@@ -35,7 +35,7 @@ pub const CASES: &[Labelled] = &[
         ..SERIALIZABLE
     },
     Labelled {
-        name: "a table that another has read cannot be written before it ends",
+        name: "a table that an open transaction has read cannot be written",
         steps: "s1> begin;
             s1> select v from t where id = 1;
             s2> update t set v = 11 where id = 1;
@@ -45,7 +45,7 @@ pub const CASES: &[Labelled] = &[
         ..SERIALIZABLE
     },
     Labelled {
-        name: "two that have read a table cannot both write it",
+        name: "two transactions that have read a table cannot both write it",
         shows: &[("S13", Step("s2.3"))],
         steps: "s1> begin;
             s2> begin;
@@ -58,7 +58,7 @@ pub const CASES: &[Labelled] = &[
         ..SERIALIZABLE
     },
     Labelled {
-        name: "what is not committed is read",
+        name: "uncommitted rows are read",
         shows: &[("S14", Step("s2.1")), ("S14", Step("s2.2"))],
         steps: "s1> begin;
             s1> update t set v = 11 where id = 1;
@@ -68,7 +68,7 @@ pub const CASES: &[Labelled] = &[
         ..UNCOMMITTED
     },
     Labelled {
-        name: "who reads what is not committed keeps nobody from writing",
+        name: "a reader of uncommitted rows blocks no writer",
         shows: &[("S14", Step("s1.2")), ("S14", Step("s1.3"))],
         steps: "s1> begin;
             s1> select v from t where id = 1;

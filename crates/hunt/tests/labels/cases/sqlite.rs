@@ -30,7 +30,7 @@ pub const CASES: &[Labelled] = &[
         ..WAL
     },
     Labelled {
-        name: "a read before anybody commits sees the first rows",
+        name: "a read before any commit sees the initial rows",
         shows: &[("S2", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
@@ -41,7 +41,7 @@ pub const CASES: &[Labelled] = &[
         ..BOTH
     },
     Labelled {
-        name: "whoever has read an old snapshot cannot write",
+        name: "a transaction with an old snapshot cannot write",
         shows: &[("S3", Step("s2.3"))],
         steps: "s2> begin;
             s2> select v from t where id = 1;
@@ -51,7 +51,7 @@ pub const CASES: &[Labelled] = &[
         ..WAL
     },
     Labelled {
-        name: "a commit beside a reader, who keeps what it has seen",
+        name: "a reader keeps its snapshot during a concurrent commit",
         steps: "s1> begin;
             s2> begin;
             s1> select v from t where id = 1;

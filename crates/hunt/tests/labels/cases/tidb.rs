@@ -15,7 +15,7 @@ const FAMILY: &str = "create table p (id int primary key, v int);
 
 pub const CASES: &[Labelled] = &[
     Labelled {
-        name: "a transaction keeps what was committed when it began",
+        name: "a transaction keeps the snapshot of its begin",
         shows: &[("T1", Step("s1.2"))],
         steps: "s1> begin pessimistic;
             s2> update t set v = 11 where id = 1;
@@ -24,7 +24,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a statement sees what was committed when it began",
+        name: "each statement reads the newest committed rows",
         shows: &[("T6", Step("s1.2")), ("T6", Step("s1.3"))],
         steps: "s1> begin pessimistic;
             s1> select v from t where id = 1;
@@ -34,7 +34,7 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
-        name: "a write sees what the snapshot does not",
+        name: "a write finds a version that the snapshot does not show",
         shows: &[("T2", Step("s1.2")), ("T13", Step("s1.3"))],
         steps: "s1> begin pessimistic;
             s2> update t set v = 11 where id = 1;
@@ -44,7 +44,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a row that another is adding is neither seen nor waited for",
+        name: "a statement neither sees nor waits for an uncommitted insert",
         shows: &[("T3", Step("s2.1"))],
         steps: "s1> begin pessimistic;
             s1> insert into t (id, v) values (3, 30);
@@ -53,7 +53,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a row that another has locked is waited for, and told by NOWAIT",
+        name: "a locked row is waited for, and NOWAIT fails on it",
         shows: &[("T7", Step("s3.2"))],
         steps: "s1> begin pessimistic;
             s1> update t set v = 11 where id = 1;
@@ -67,7 +67,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "two that wait for each other",
+        name: "one transaction of a deadlock fails",
         shows: &[("T12", SomeStep)],
         breaks: &[("T12", SomeStep, Change::ErrorRemoved)],
         steps: "s1> begin pessimistic;
@@ -81,7 +81,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a key that the snapshot does not show is taken",
+        name: "a key that the snapshot does not show is a duplicate",
         shows: &[("T9", Step("s1.2"))],
         steps: "s1> begin pessimistic;
             s2> insert into t (id, v) values (3, 30);
@@ -90,7 +90,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "what is rolled back leaves nothing behind",
+        name: "a rolled back transaction leaves no changes",
         shows: &[("T14", Step("s1.3"))],
         steps: "s1> begin pessimistic;
             s1> update t set v = 11 where id = 1;
@@ -120,7 +120,7 @@ pub const CASES: &[Labelled] = &[
         ..RC
     },
     Labelled {
-        name: "nobody waits for what an optimistic transaction wrote",
+        name: "no statement waits for the writes of an optimistic transaction",
         shows: &[("T17", Step("s1.2")), ("T18", Step("s1.3"))],
         steps: "s1> begin optimistic;
             s1> update t set v = 11 where id = 1;
@@ -129,7 +129,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "what was read for update must not have changed",
+        name: "the COMMIT fails if a row read for update has changed",
         shows: &[("T18", Step("s1.4"))],
         steps: "s1> begin optimistic;
             s1> select v from t where id = 1 for update;
@@ -151,7 +151,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a key that was taken in the snapshot fails the COMMIT",
+        name: "a duplicate key in the snapshot fails the COMMIT",
         shows: &[("T19", Step("s1.4"))],
         steps: "s1> begin optimistic;
             s1> insert into t (id, v) values (1, 11);
@@ -161,7 +161,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a key that was taken since the snapshot fails the COMMIT",
+        name: "a key inserted since the snapshot fails the COMMIT",
         shows: &[("T18", Step("s1.3"))],
         setup: UNIQUE,
         steps: "s1> begin optimistic;
@@ -171,7 +171,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a COMMIT that meets the lock of one that began later",
+        name: "a COMMIT conflicts with the lock of a later transaction",
         shows: &[("T20", Step("s1.3"))],
         steps: "s1> begin optimistic;
             s1> update t set v = 11 where id = 1;
@@ -182,7 +182,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a COMMIT waits for the lock of one that began before",
+        name: "a COMMIT waits for the lock of an earlier transaction",
         steps: "s2> begin pessimistic;
             s2> update t set v = v + 5 where id = 1;
             s1> begin optimistic;
@@ -192,7 +192,7 @@ pub const CASES: &[Labelled] = &[
         ..RR
     },
     Labelled {
-        name: "a foreign key is checked in the snapshot and looked at by the COMMIT",
+        name: "a foreign key is checked in the snapshot and again by the COMMIT",
         shows: &[("T21", Step("s1.2")), ("T21", Step("s1.3")), ("T18", Step("s1.4"))],
         setup: FAMILY,
         steps: "s1> begin optimistic;

@@ -1,0 +1,45 @@
+//! The arguments of `isolde explain`.
+
+use super::shared::ServerArgs;
+use clap::Args;
+use std::path::PathBuf;
+
+pub const EXAMPLE: &str = "\
+Example, a lost update:
+  case: lost-update
+
+  setup:
+    create table account (id int primary key, balance int);
+    insert into account values (1, 100);
+
+  s1> begin;
+  s2> begin;
+  s1> select balance from account where id = 1;
+  s2> select balance from account where id = 1;
+  s1> update account set balance = 110 where id = 1;
+  s2> update account set balance = 120 where id = 1;
+  s1> commit;
+  s2> commit;
+
+  isolde explain lost-update.case --on postgres --level all
+
+At READ COMMITTED the second update blocks and then overwrites the first; from
+REPEATABLE READ on it fails with error 40001. docs/explain.md explains the
+output line by line; docs/semantics.md lists all rules.";
+
+#[derive(Args)]
+pub struct ExplainArgs {
+    /// A case file, or the folder of a finding.
+    #[arg(value_name = "CASE")]
+    pub case: PathBuf,
+    /// Target to run on [default: the target of the hunt for a finding, else the first engine of
+    /// the case that is installed, else sqlite]
+    #[arg(long, value_name = "TARGET")]
+    pub on: Option<String>,
+    /// Levels to run at, or `all`: the level of the case, then how the others differ
+    /// [default: the level of the case, else the target's default]
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1..)]
+    pub level: Vec<String>,
+    #[command(flatten)]
+    pub server: ServerArgs,
+}

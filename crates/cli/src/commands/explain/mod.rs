@@ -1,0 +1,104 @@
+//! `isolde explain`: runs a case and explains each statement by the rules of
+//! the engine.
+
+pub mod show;
+
+use super::Outcome;
+use super::context::{Context, LevelChoice, not_meant_for};
+use super::loaded_case::{LoadedCase, failure_of_run};
+use crate::args::explain::ExplainArgs;
+use crate::exit_code::{ExitCode, Failure};
+use isolde_hunt::account;
+use isolde_hunt::executor::{Executor, Fixture};
+use isolde_model::Verdict;
+use isolde_model::case::Case;
+use isolde_model::{History, Level};
+use isolde_reference::Account;
+
+/// The run of a case at one level, with its explanation.
+pub struct ExplainedRun {
+    pub level: Level,
+    pub history: History,
+    pub account: Account,
+}
+
+impl ExplainedRun {
+    fn code(&self) -> ExitCode {
+        match self.account.label {
+            _ if self.history.lost_server() => ExitCode::Violation,
+            Verdict::Bug => ExitCode::Violation,
+            Verdict::Undecided => ExitCode::Undecided,
+            Verdict::Consistent | Verdict::Documented => ExitCode::Success,
+        }
+    }
+}
+
+pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Outcome {
+    let levels = LevelChoice::parse(&args.level)?;
+    let loaded = LoadedCase::read(&args.case)?;
+    let target = loaded.target(context, args.on.as_deref())?;
+    let mut executor = match args.on {
+        None => loaded.open_as_hunted(context, &target)?,
+        Some(_) => loaded.open(context, &target)?,
+    };
+    let case = &loaded.case;
+    let engine = &executor.runner.engine;
+    let (info, profile) = (engine.info().clone(), engine.profile().clone());
+    let own = case.level.unwrap_or(profile.default_level);
+    let wanted = match levels {
+        None => vec![own],
+        Some(LevelChoice::These(levels)) => levels,
+        // The level of the case first: the others show only how they differ.
+        Some(LevelChoice::All) => {
+            let others = profile.level_names().into_iter().filter(|l| *l != own);
+            std::iter::once(own).chain(others).collect()
+        }
+    };
+    if let Some(why) = not_meant_for(case, &info) {
+        context.console.note(&why);
+        return Ok(ExitCode::Undecided);
+    }
+    let mut runs = Vec::new();
+    for level in wanted {
+        context.console.progress(&format!("{} at {level}", case.id));
+        let run = explain_run(&mut executor, case, level);
+        context.console.end_progress();
+        runs.push(run?);
+    }
+    let code = runs.iter().fold(ExitCode::Success, |worst, run| worst.worse(run.code()));
+    if context.json {
+        context.console.print(&show::as_json(case, &info, &runs).to_string());
+    } else {
+        let on = format!("{} {}", info.engine, info.version);
+        show::show(context.console, case, &on, &runs);
+    }
+    Ok(code)
+}
+
+/// Runs the case at a level and explains the run.
+fn explain_run(
+    executor: &mut Executor,
+    case: &Case,
+    level: Level,
+) -> Result<ExplainedRun, Failure> {
+    let history = executor.runner.run(case, Some(level))?;
+    executor.forget_tables();
+    let account = explain_history(executor, case, level, &history)?;
+    Ok(ExplainedRun { level, history, account })
+}
+
+/// Explains a run that was recorded before.
+pub fn explain_history(
+    executor: &mut Executor,
+    case: &Case,
+    level: Level,
+    history: &History,
+) -> Result<Account, Failure> {
+    let info = executor.runner.engine.info().clone();
+    let default_level = executor.runner.engine.profile().default_level;
+    let mut case = case.clone().read_as(info.family());
+    case.level = Some(level);
+    let fixture = Fixture::of_case(&case, &info, default_level);
+    let account = account::of_run(executor, (&fixture, &case), history).map_err(failure_of_run)?;
+    Ok(account.expect("a case from a file can always be explained"))
+}

@@ -1,0 +1,248 @@
+use super::*;
+use crate::reduce::Reducible;
+use isolde_model::case;
+use isolde_model::random::fingerprint;
+
+const ENGINES: [(&str, &str); 11] = [
+    ("sqlite", "3.54.1"),
+    ("postgres", "15.18"),
+    ("mariadb", "10.11.19"),
+    ("mysql", "5.7.19"),
+    ("tidb", "8.5"),
+    ("dolt", "2.2.0"),
+    ("turso+mvcc", "0.8.3"),
+    ("duckdb", "2.0.0"),
+    ("an unknown engine", "1"),
+    ("mysql", "8.0.36"),
+    ("mysql", "9.7.1"),
+];
+
+/// Fingerprints of the first cases that each engine gets.
+const FIRST_CASES: [(&str, u64); 11] = [
+    ("sqlite", 1462533347128683961),
+    ("postgres", 11099147681028527372),
+    ("mariadb", 4092049115707012355),
+    ("mysql", 17923824427153140798),
+    ("tidb", 2769429438724819005),
+    ("dolt", 8974276910460487774),
+    ("turso+mvcc", 2779392737400126213),
+    ("duckdb", 6000272860133136490),
+    ("an unknown engine", 9846470004801500362),
+    ("mysql", 147617262803359842),
+    ("mysql", 147617262803359842),
+];
+
+fn generator(engine: usize, seed: u64) -> Generator {
+    let (name, version) = ENGINES[engine % ENGINES.len()];
+    let levels = vec![Level::ReadCommitted, Level::Serializable];
+    let mut options = Options::new(levels, Level::ReadCommitted);
+    options.ddl = true;
+    options.prepared = true;
+    Generator::new(Dialect::for_engine(name, version), seed, options)
+}
+
+fn plans(count: u64) -> impl Iterator<Item = Plan> {
+    (0..count).map(|seed| generator(seed as usize, seed).plan(seed % 100))
+}
+
+#[test]
+fn first_case_of_a_seed_never_changes() {
+    let text = case::format(&generator(0, 1).plan(0).to_case());
+    assert_eq!(fingerprint(&text), 9192804749387914871, "\n{text}");
+}
+
+/// The cases of a seed must not change when the types of statements do.
+#[test]
+fn first_cases_of_every_dialect_never_change() {
+    let mut found = Vec::new();
+    for (engine, (name, _)) in ENGINES.iter().enumerate() {
+        let text = |number| case::format(&generator(engine, 7).plan(number).to_case());
+        let all: Vec<String> = (0..300).step_by(3).map(text).collect();
+        found.push((*name, fingerprint(&all.concat())));
+    }
+    assert_eq!(found, FIRST_CASES);
+}
+
+#[test]
+fn generated_case_survives_formatting_and_parsing() {
+    for plan in plans(500) {
+        let case = plan.to_case();
+        let text = case::format(&case);
+        let again = case::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        assert_eq!(again, case, "{text}");
+        assert_eq!(plan.features().len(), case.steps.len());
+    }
+}
+
+#[test]
+fn statement_of_a_step_is_the_one_that_its_text_parses_to() {
+    for plan in plans(60) {
+        for (step, (_, item)) in plan.to_case().steps.iter().zip(plan.steps()) {
+            assert_eq!(step.statement(), Some(item.statement().as_ref()), "{}", step.sql);
+        }
+    }
+}
+
+#[test]
+fn plan_depends_only_on_its_number() {
+    for engine in 0..ENGINES.len() {
+        let generator = generator(engine, 3);
+        let forward: Vec<Plan> = (0..60).map(|n| generator.plan(n)).collect();
+        for number in (0..60).rev() {
+            assert_eq!(generator.plan(number), forward[number as usize]);
+        }
+        for pair in forward.windows(2) {
+            let same = |f: fn(u64) -> u64| f(pair[0].number) == f(pair[1].number);
+            let created = pair.iter().map(Plan::create_sql).collect::<Vec<_>>();
+            assert!(!same(Generator::block_of) || created[0] == created[1]);
+            if same(|n| n / SCHEDULES_PER_GROUP) {
+                assert_eq!(pair[0].transactions, pair[1].transactions);
+            }
+        }
+    }
+}
+
+#[test]
+fn schedule_has_every_operation_exactly_once() {
+    for plan in plans(500) {
+        assert_consistent(&plan);
+        let steps = plan.to_case().steps;
+        let origins: Vec<u32> = steps.iter().filter_map(|s| s.origin.0).collect();
+        assert_eq!(origins, plan.schedule.iter().map(|id| id.0).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn kind_of_every_generated_statement_is_recognised() {
+    for plan in plans(300) {
+        for (step, (_, item)) in plan.to_case().steps.iter().zip(plan.steps()) {
+            if let Item::Statement(statement) = item {
+                let writes = statement.written_table().is_some();
+                let prepared = matches!(statement, isolde_sql::Stmt::Prepare { .. });
+                assert_eq!(step.kind() == isolde_sql::Kind::Write, writes && !prepared);
+                assert_eq!(step.kind() == isolde_sql::Kind::Ddl, statement.is_ddl());
+            }
+            assert!(!step.sql.contains('\n'));
+        }
+    }
+}
+
+#[test]
+fn names_of_features_are_unique() {
+    let mut names: Vec<&str> = Feature::ALL.iter().map(|f| f.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Feature::ALL.len());
+}
+
+/// All candidates of a pass.
+fn reductions(plan: &Plan, pass: Pass) -> Vec<Plan> {
+    let mut candidates = Candidates::of(plan, pass);
+    std::iter::from_fn(|| candidates.next(plan)).collect()
+}
+
+fn assert_consistent(plan: &Plan) {
+    let case = plan.to_case();
+    let text = case::format(&case);
+    assert_eq!(case::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}")), case, "{text}");
+    let mut sessions: Vec<&str> = plan.transactions.iter().map(|tx| tx.session.as_str()).collect();
+    sessions.sort_unstable();
+    sessions.dedup();
+    let mut scheduled = 0;
+    for session in sessions {
+        let own = plan.transactions.iter().filter(|tx| tx.session == session);
+        let own: Vec<OpId> = own.flat_map(|tx| tx.sequence()).map(|(id, _)| id).collect();
+        let order: Vec<OpId> =
+            plan.schedule.iter().copied().filter(|id| own.contains(id)).collect();
+        assert_eq!(order, own, "{text}");
+        scheduled += own.len();
+    }
+    assert_eq!((plan.schedule.len(), case.steps.len()), (scheduled, scheduled), "{text}");
+}
+
+/// Lets SQLite resolve every name: the plan must not refer to a table, column, index or savepoint
+/// that was removed.
+fn assert_names_resolve(plan: &Plan) {
+    let text = case::format(&plan.to_case());
+    let database = rusqlite::Connection::open_in_memory().unwrap();
+    database.execute_batch("pragma foreign_keys = on").unwrap();
+    for sql in plan.create_sql().iter().chain(&plan.reset_sql()) {
+        database.execute_batch(sql).unwrap_or_else(|e| panic!("{e}: {sql}\n{text}"));
+    }
+    for transaction in &plan.transactions {
+        database.execute_batch("savepoint all_of_it").unwrap();
+        for planned in &transaction.statements {
+            let statement = &planned.statement;
+            let sql = statement.render(&Dialect::for_engine(ENGINES[0].0, ENGINES[0].1));
+            // A statement may violate constraints, but must be valid.
+            let control = statement.provides().is_some() || statement.needs().is_some();
+            let done = match control || statement.is_ddl() {
+                true => database.execute_batch(&sql),
+                false => database.prepare(&sql).map(drop),
+            };
+            done.unwrap_or_else(|e| panic!("{e}: {sql}\n{text}"));
+        }
+        database.execute_batch("rollback to all_of_it; release all_of_it").unwrap();
+    }
+}
+
+#[test]
+fn every_simplification_is_smaller_and_consistent() {
+    for plan in plans(36) {
+        let whole = case::format(&plan.to_case());
+        for pass in Pass::ALL {
+            for smaller in reductions(&plan, pass) {
+                assert_consistent(&smaller);
+                let text = case::format(&smaller.to_case());
+                // A simpler text may be longer: `begin` instead of a mode.
+                let plainer = pass != Pass::Data;
+                assert!(text != whole && (plainer || text.len() < whole.len()), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn names_in_a_simplified_plan_resolve() {
+    for seed in 0..12 {
+        let plan = generator(0, seed).plan(seed % 100);
+        assert_names_resolve(&plan);
+        for pass in Pass::ALL {
+            reductions(&plan, pass).iter().for_each(assert_names_resolve);
+        }
+    }
+}
+
+#[test]
+fn repeated_simplification_ends_with_one_empty_table() {
+    for plan in plans(18) {
+        let mut smallest = plan;
+        loop {
+            let before = smallest.clone();
+            // Operations go first, as far as one of them stays.
+            let graph = smallest.graph();
+            for node in (0..graph.len()).rev() {
+                let mut kept = vec![true; graph.len()];
+                graph.remove(&[node], &mut kept);
+                let fewer = before.keeping(&kept);
+                if !fewer.transactions.is_empty() && fewer != before {
+                    smallest = fewer;
+                    break;
+                }
+            }
+            for pass in Pass::ALL {
+                let mut candidates = Candidates::of(&smallest, pass);
+                while let Some(next) = candidates.next(&smallest) {
+                    smallest = next;
+                    candidates.accept();
+                }
+            }
+            if smallest == before {
+                break;
+            }
+        }
+        assert_eq!(smallest.transactions.len(), 1);
+        assert_eq!(smallest.schema.tables.len(), 1);
+        assert!(smallest.rows[0].is_empty());
+    }
+}

@@ -1,0 +1,52 @@
+//! The account of a run: what each statement read and wrote, and by which rules.
+
+use super::executor::Executor;
+use crate::error::HuntError;
+use crate::run::Fixture;
+use isolde_model::inquiry::Inquiry;
+use isolde_model::{Case, History};
+use isolde_reference::{Account, Analysis, SerialComparison, SerialSearch, Subject, analyse};
+
+/// The account of a run of the case; none where the case cannot be parsed.
+pub fn of_run(
+    executor: &mut Executor,
+    about: (&Fixture, &Case),
+    history: &History,
+) -> Result<Option<Account>, HuntError> {
+    let Some(reading) = about.0.reading.as_deref() else { return Ok(None) };
+    inquire(executor, about, &Subject { history, reading }, SerialComparison::Unknown).map(Some)
+}
+
+/// The account of a run with a violation; none where the engine has no rules, or the server
+/// failed. The analysis of the run is used if there is one already.
+pub fn of_violation(
+    executor: &mut Executor,
+    about: (&Fixture, &Case),
+    history: &History,
+    analysis: Option<&Analysis>,
+) -> Result<Option<Account>, HuntError> {
+    let Some(reading) = about.0.reading.as_deref() else { return Ok(None) };
+    let subject = Subject { history, reading };
+    if !subject.has_rules() || history.death.is_some() {
+        return Ok(None);
+    }
+    if let Some(analysis) = analysis {
+        return Ok(Some(Account::new(&subject, analysis, SerialComparison::Differs)));
+    }
+    inquire(executor, about, &subject, SerialComparison::Differs).map(Some)
+}
+
+fn inquire(
+    executor: &mut Executor,
+    about: (&Fixture, &Case),
+    subject: &Subject<'_>,
+    serially: SerialComparison,
+) -> Result<Account, HuntError> {
+    let search = match serially {
+        SerialComparison::Unknown => SerialSearch::Always,
+        SerialComparison::Differs => SerialSearch::WherePromised,
+    };
+    let inquiry = Inquiry::new(|channel| async move { analyse(subject, &channel, search).await });
+    let analysis = executor.inquire(about, inquiry, &mut Vec::new())?;
+    Ok(Account::new(subject, &analysis, serially))
+}

@@ -1,0 +1,72 @@
+//! Known bugs of the library as they ran on an engine, and the search for the one that a finding
+//! is an instance of.
+
+use isolde_model::Level;
+use isolde_triage::{Features, Nearer, compare, same};
+use serde::{Deserialize, Serialize};
+
+/// A known bug as it ran on the engine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KnownBug {
+    pub id: String,
+    pub title: String,
+    pub level: Level,
+    pub features: Features,
+}
+
+/// The name of the known bug that a finding is: of those with the same defect the nearest, and
+/// none if the two nearest are equally near.
+pub fn name<'k>(bugs: &'k [KnownBug], features: &Features) -> Option<&'k str> {
+    let mut candidates = bugs.iter().filter(|bug| same(&bug.features, features));
+    let mut nearest = candidates.next()?;
+    let mut tie = false;
+    for bug in candidates {
+        match compare(features, &nearest.features, &bug.features).nearer {
+            Nearer::First => {}
+            Nearer::Second => (nearest, tie) = (bug, false),
+            Nearer::Neither => tie = true,
+        }
+    }
+    (!tie).then_some(&nearest.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bug of the same defect as all others here, with these shapes of statements.
+    fn bug(id: &str, shapes: &[&str]) -> KnownBug {
+        let mut features = Features::default();
+        features.deviation.how = "a row is missing".into();
+        features.shapes = shapes.iter().map(|s| s.to_string()).collect();
+        KnownBug { id: id.into(), title: String::new(), level: Level::Serializable, features }
+    }
+
+    #[test]
+    fn a_tie_between_farther_candidates_does_not_cost_the_nearest_its_name() {
+        let finding = bug("", &["update", "select"]).features;
+        let near = bug("near", &["update", "select"]);
+        let far = |id| bug(id, &["delete"]);
+        // At any place among the others.
+        for place in 0..4 {
+            let mut bugs = vec![far("a"), far("b"), far("c")];
+            bugs.insert(place, near.clone());
+            assert_eq!(name(&bugs, &finding), Some("near"), "at {place}");
+        }
+        let half = bug("half", &["update", "delete"]);
+        assert_eq!(name(&[far("a"), half, far("b"), near.clone()], &finding), Some("near"));
+    }
+
+    #[test]
+    fn two_candidates_that_are_equally_near_give_no_name() {
+        let finding = bug("", &["update", "select"]).features;
+        let near = |id| bug(id, &["update", "select"]);
+        let far = bug("far", &["delete"]);
+        assert_eq!(name(&[near("a"), far.clone(), near("b")], &finding), None);
+        assert_eq!(name(&[near("a")], &finding), Some("a"));
+        assert_eq!(name(&[], &finding), None);
+        let mut other = near("other");
+        other.features.deviation.how = "a row too many".into();
+        assert_eq!(name(&[far, other], &finding), Some("far"), "another defect is no candidate");
+    }
+}

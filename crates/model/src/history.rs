@@ -1,0 +1,445 @@
+//! A history: what was sent, what came back, what waited, how each
+//! transaction ended, and the rows at the end.
+//!
+//! Two runs of one case are the same run when their histories are equal; so
+//! there are no times in it. Where several statements finish between two
+//! submissions, the runner records them in a fixed order (a deadlock's victim,
+//! the statement that was just sent, then the others in the order in which they
+//! began to wait), because the order in which replies reach the client is
+//! determined by the network, not by the database.
+
+use crate::value::Row;
+use crate::{Case, Level, Value};
+use isolde_sql::dialect::{Dialect, Family};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetInfo {
+    /// As the user named it, with any password removed.
+    pub target: String,
+    /// The engine's name with its mode, such as `sqlite+wal`.
+    pub engine: String,
+    pub version: String,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// Set where a driver says so; an engine that is built in follows itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<Follows>,
+}
+
+/// The engine whose dialect and rules a driver's database follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Follows {
+    /// The version of this vocabulary: [`Follows::VERSION`].
+    pub rules: u32,
+    /// With its mode: `sqlite+wal`.
+    pub engine: String,
+    /// The version of that engine, on which its dialect depends.
+    pub version: String,
+}
+
+impl Follows {
+    pub const VERSION: u32 = 1;
+}
+
+impl TargetInfo {
+    /// The engine and the version by whose dialect and rules it is understood.
+    pub fn understood_as(&self) -> (&str, &str) {
+        match &self.follows {
+            Some(follows) => (&follows.engine, &follows.version),
+            None => (&self.engine, &self.version),
+        }
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        let (engine, version) = self.understood_as();
+        Dialect::for_engine(engine, version)
+    }
+
+    pub fn family(&self) -> Family {
+        Family::of(self.understood_as().0)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct History {
+    pub isolde: String,
+    pub case: String,
+    #[serde(flatten)]
+    pub on: TargetInfo,
+    pub level: Option<Level>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    pub steps: Vec<SentStep>,
+    pub events: Vec<Event>,
+    pub transactions: Vec<Transaction>,
+    pub final_state: Vec<FinalRows>,
+    /// The server did not live to see the end of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub death: Option<ServerFailure>,
+}
+
+/// What became of a server in mid-run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServerFailure {
+    pub how: FailureKind,
+    pub why: String,
+    /// The end of its log, where Isolde has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    Died,
+    /// It is there and does not answer.
+    Hangs,
+}
+
+impl FailureKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            FailureKind::Died => "the server died",
+            FailureKind::Hangs => "the server hangs",
+        }
+    }
+}
+
+impl std::fmt::Display for ServerFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.how.name(), self.why)
+    }
+}
+
+/// A step of the case as the runner understood it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SentStep {
+    pub label: String,
+    pub session: String,
+    pub sql: String,
+    /// Sent whatever became of its transaction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub anyway: bool,
+}
+
+impl SentStep {
+    pub fn of(case: &Case, step: usize) -> SentStep {
+        let label = case.label(step);
+        let step = &case.steps[step];
+        SentStep {
+            label,
+            session: step.session.clone(),
+            sql: step.sql.clone(),
+            anyway: step.anyway,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    pub session: String,
+    /// Which step of the case; none for what the runner did by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
+    #[serde(flatten)]
+    pub what: EventKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    Sent {
+        /// What really went over the wire, where the engine needs other words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_sql: Option<String>,
+    },
+    Waiting {
+        /// The sessions it waits for, where the server says so.
+        #[serde(rename = "for", default, skip_serializing_if = "Vec::is_empty")]
+        on: Vec<String>,
+    },
+    Resumed,
+    Rows {
+        columns: Vec<String>,
+        rows: Vec<Row>,
+    },
+    Affected {
+        count: u64,
+    },
+    Done,
+    Error(DbError),
+    NotSent {
+        why: String,
+    },
+    Ended {
+        transaction: usize,
+        how: TxEnd,
+    },
+    /// The runner ended a statement that took too long.
+    Cancelled,
+    /// The runner rolled a transaction back, for the reason given.
+    RolledBackByRunner {
+        why: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct DbError {
+    /// The engine's own code: 1213, 40001, SQLITE_BUSY.
+    pub code: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sqlstate: Option<String>,
+    pub message: String,
+    pub class: ErrorClass,
+    pub effect: ErrorEffect,
+}
+
+impl DbError {
+    /// The connection is gone, and this is all that is known of why.
+    pub fn lost(message: impl Into<String>) -> DbError {
+        DbError {
+            code: "lost".into(),
+            sqlstate: None,
+            message: message.into(),
+            class: ErrorClass::Lost,
+            effect: ErrorEffect::Lost,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    Deadlock,
+    Serialization,
+    WriteConflict,
+    LockTimeout,
+    /// The engine would have to wait and says so at once.
+    Busy,
+    Constraint,
+    /// The statement makes no sense to this engine.
+    Rejected,
+    /// The transaction had failed before; only its end is accepted.
+    Poisoned,
+    ReadOnly,
+    /// The runner's own limit ended the statement.
+    Cancelled,
+    /// The session or the server is gone.
+    Lost,
+    /// The engine says that it is broken inside.
+    Internal,
+    Other,
+}
+
+impl ErrorClass {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorClass::Deadlock => "deadlock",
+            ErrorClass::Serialization => "serialization",
+            ErrorClass::WriteConflict => "write_conflict",
+            ErrorClass::LockTimeout => "lock_timeout",
+            ErrorClass::Busy => "busy",
+            ErrorClass::Constraint => "constraint",
+            ErrorClass::Rejected => "rejected",
+            ErrorClass::Poisoned => "poisoned",
+            ErrorClass::ReadOnly => "read_only",
+            ErrorClass::Cancelled => "cancelled",
+            ErrorClass::Lost => "lost",
+            ErrorClass::Internal => "internal",
+            ErrorClass::Other => "other",
+        }
+    }
+
+    /// What such an error is called in a sentence.
+    pub fn noun(self) -> &'static str {
+        match self {
+            ErrorClass::Deadlock => "a deadlock",
+            ErrorClass::Serialization => "a serialization failure",
+            ErrorClass::WriteConflict => "a write conflict",
+            ErrorClass::LockTimeout | ErrorClass::Busy => "a lock that it did not get",
+            ErrorClass::Constraint => "a constraint violation",
+            ErrorClass::ReadOnly => "a read-only error",
+            _ => "an error",
+        }
+    }
+
+    /// Whether concurrent transactions caused the error, so that the same
+    /// transaction may succeed when it is repeated.
+    pub fn is_conflict(self) -> bool {
+        matches!(
+            self,
+            ErrorClass::Deadlock
+                | ErrorClass::Serialization
+                | ErrorClass::WriteConflict
+                | ErrorClass::LockTimeout
+                | ErrorClass::Busy
+        )
+    }
+}
+
+/// What an error did to the transaction around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorEffect {
+    /// Only the statement is undone.
+    Statement,
+    /// The transaction can only be rolled back (to a savepoint, perhaps).
+    Poisoned,
+    /// The engine has rolled the whole transaction back.
+    RolledBack,
+    /// The connection is gone, and the transaction with it.
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TxEnd {
+    Committed,
+    /// By a statement of the case, or by the runner at the end of the run.
+    RolledBack,
+    /// By the engine, or because it left no other way.
+    Aborted,
+    /// With its session or its server; what became of it is not known.
+    Lost,
+    /// In a way that the protocol does not report: prepared for two-phase
+    /// commit, or ended inside of a procedure.
+    Unknown,
+}
+
+impl TxEnd {
+    pub fn name(self) -> &'static str {
+        match self {
+            TxEnd::Committed => "committed",
+            TxEnd::RolledBack => "rolled back",
+            TxEnd::Aborted => "aborted",
+            TxEnd::Lost => "lost",
+            TxEnd::Unknown => "not known",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transaction {
+    pub session: String,
+    /// The step that began it.
+    pub begin: usize,
+    /// A statement that ran and committed by itself.
+    pub autocommit: bool,
+    pub how: TxEnd,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FinalRows {
+    pub query: String,
+    pub columns: Vec<String>,
+    /// In the order of [`crate::value::compare_rows`].
+    pub rows: Vec<Row>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<DbError>,
+}
+
+/// All that happened to one step, gathered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepOutcome<'a> {
+    pub waited: bool,
+    pub waited_for: Vec<&'a str>,
+    pub still_waiting: bool,
+    pub reply: Option<&'a EventKind>,
+}
+
+impl History {
+    pub fn outcome(&self, step: usize) -> StepOutcome<'_> {
+        let mut outcome = StepOutcome::default();
+        for event in self.events.iter().filter(|e| e.step == Some(step)) {
+            match &event.what {
+                EventKind::Waiting { on } => {
+                    outcome.waited = true;
+                    outcome.still_waiting = true;
+                    outcome.waited_for = on.iter().map(String::as_str).collect();
+                }
+                EventKind::Rows { .. }
+                | EventKind::Affected { .. }
+                | EventKind::Done
+                | EventKind::Error(_)
+                | EventKind::NotSent { .. } => {
+                    outcome.still_waiting = false;
+                    outcome.reply = Some(&event.what);
+                }
+                _ => {}
+            }
+        }
+        outcome
+    }
+
+    /// How the last explicit transaction of a session ended, or its last
+    /// statement if it had none.
+    pub fn ending(&self, session: &str) -> Option<TxEnd> {
+        let mine = || self.transactions.iter().rev().filter(|t| t.session == session);
+        mine().find(|t| !t.autocommit).or_else(|| mine().next()).map(|t| t.how)
+    }
+
+    /// Whether a session was lost, perhaps with its server.
+    pub fn lost_server(&self) -> bool {
+        let lost = |error: &DbError| error.effect == ErrorEffect::Lost;
+        self.death.is_some()
+            || self.events.iter().any(|e| e.what.error().is_some_and(lost))
+            || self.final_state.iter().any(|f| f.error.as_ref().is_some_and(lost))
+    }
+
+    /// Whether the runner ended a statement that did not end by itself. What
+    /// came of it is then the runner's doing, and says nothing of the engine.
+    pub fn was_cancelled(&self) -> bool {
+        self.events.iter().any(|e| e.what == EventKind::Cancelled)
+    }
+
+    /// The same for people, with the statements by name; none where nothing
+    /// was cancelled.
+    pub fn cancelled(&self) -> Option<String> {
+        let label = |e: &Event| e.step.map(|step| self.steps[step].label.as_str());
+        let cancelled = self.events.iter().filter(|e| e.what == EventKind::Cancelled);
+        let labels: Vec<&str> = cancelled.filter_map(label).collect();
+        self.was_cancelled().then(|| {
+            format!(
+                "Isolde cancelled {}, which did not end by itself; what came after is Isolde's doing",
+                labels.join(", ")
+            )
+        })
+    }
+
+    /// Steps in the order in which they finished: the actual schedule.
+    pub fn actual_schedule(&self) -> Vec<usize> {
+        self.events
+            .iter()
+            .filter(|e| {
+                matches!(
+                    e.what,
+                    EventKind::Rows { .. }
+                        | EventKind::Affected { .. }
+                        | EventKind::Done
+                        | EventKind::Error(_)
+                )
+            })
+            .filter_map(|e| e.step)
+            .collect()
+    }
+}
+
+impl EventKind {
+    pub fn error(&self) -> Option<&DbError> {
+        match self {
+            EventKind::Error(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    pub fn rows(&self) -> Option<&[Vec<Value>]> {
+        match self {
+            EventKind::Rows { rows, .. } => Some(rows),
+            _ => None,
+        }
+    }
+}

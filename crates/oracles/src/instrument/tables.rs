@@ -1,0 +1,139 @@
+//! The added columns, and their contents before the first write.
+
+use super::{Instrument, Probe, RowsOf, Sent};
+use isolde_sql::fixture::Fixture;
+use isolde_sql::{
+    Binary, Column, Expr, Function, Literal, Select, SelectItem, Source, Stmt, Table, Type,
+};
+
+/// Between a row and the numbers of the statements that wrote it. Neither has it.
+pub(super) const WRITTEN_BY: char = '@';
+/// Before each number of a list.
+pub(super) const NEXT: char = ',';
+/// Between the cells of an image, and behind it.
+pub(super) const CELL: char = '/';
+pub(super) const IMAGE: char = '|';
+/// An image's cell that holds NULL; others are hexadecimal digits.
+pub(super) const NULL_CELL: &str = "-";
+
+/// The name of an added column contains the index of its table, so that it is never
+/// ambiguous in a join.
+pub(super) fn row_column(table: usize) -> String {
+    format!("isolde_row_{table}")
+}
+
+pub(super) fn writes_column(table: usize) -> String {
+    format!("isolde_writes_{table}")
+}
+
+pub(super) fn origin_column(table: usize) -> String {
+    format!("isolde_origin_{table}")
+}
+
+pub(super) fn past_column(table: usize) -> String {
+    format!("isolde_past_{table}")
+}
+
+impl Instrument {
+    /// The name of a row in reports. Rows of the setup and inserted rows have different
+    /// forms: `t#3`, `t#17.0`.
+    pub fn row_name(&self, row: &str) -> String {
+        let digits = row.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
+        let table = row[..digits].parse::<usize>().ok();
+        let table = table.and_then(|t| self.schema.tables.get(t));
+        let name = table.map_or("", |t| t.name.as_str());
+        let number = row[digits..].trim_start_matches(['r', 's']).trim_end_matches('+');
+        format!("{name}#{number}")
+    }
+
+    /// The columns that a table gets.
+    pub(super) fn added_columns(&self, table: usize) -> Vec<Column> {
+        let text = |name: String| Column { name, of_type: Type::Text(None), ..Column::default() };
+        let mut columns =
+            vec![text(row_column(table)), text(writes_column(table)), text(origin_column(table))];
+        if !self.capabilities.returns_written {
+            let of_type = Type::Other("mediumtext".into());
+            columns.push(Column { of_type, ..text(past_column(table)) });
+        }
+        columns
+    }
+
+    /// The fixture with the added columns in its tables; its rows are written by no statement.
+    pub fn fixture(&self, fixture: &Fixture) -> Fixture {
+        let mut observed = fixture.clone();
+        for (place, table) in observed.schema.tables.iter_mut().enumerate() {
+            table.columns.extend(self.added_columns(place));
+        }
+        for (place, rows) in observed.rows.iter_mut().enumerate() {
+            let more = self.added_columns(place).len() - 1;
+            for (number, row) in rows.iter_mut().enumerate() {
+                row.push(Literal::Text(first_row(place, number)));
+                row.extend(std::iter::repeat_n(Literal::text(""), more));
+            }
+        }
+        observed
+    }
+
+    /// Reads whole tables, for the first rows and for the last.
+    pub fn reads_of_tables(&self) -> Vec<Sent> {
+        let tables =
+            self.schema.tables.iter().enumerate().filter(|(place, _)| self.followed[*place]);
+        tables.map(|(place, table)| self.stored(place, table)).collect()
+    }
+
+    fn stored(&self, place: usize, table: &Table) -> Sent {
+        let select = Select {
+            items: self.whole_row(place, &table.name),
+            from: Some(Source::named(&table.name)),
+            ..Select::default()
+        };
+        let what = RowsOf::Stored;
+        let probe = Probe::Rows { own_columns: 0, table: place, what, predicate: None };
+        Sent { statement: Stmt::Select(select), probe }
+    }
+
+    /// All that is known of a row: its version, its origin, its past where that is kept,
+    /// and its columns.
+    pub(super) fn whole_row(&self, table: usize, qualifier: &str) -> Vec<SelectItem> {
+        let column = |name: &str| column_of(qualifier, name).into();
+        let mut items: Vec<SelectItem> =
+            vec![self.version(table, qualifier).into(), column(&origin_column(table))];
+        if !self.capabilities.returns_written {
+            items.push(column(&past_column(table)));
+        }
+        items.extend(self.schema.tables[table].columns.iter().map(|c| column(&c.name)));
+        items
+    }
+
+    /// The row and its list, as one text.
+    pub(super) fn version(&self, table: usize, qualifier: &str) -> Expr {
+        self.joined(vec![
+            column_of(qualifier, &row_column(table)),
+            text(&WRITTEN_BY.to_string()),
+            column_of(qualifier, &writes_column(table)),
+        ])
+    }
+
+    /// Texts, one behind the other.
+    pub(super) fn joined(&self, parts: Vec<Expr>) -> Expr {
+        use isolde_sql::dialect::Family;
+        if self.capabilities.family == Family::Mysql {
+            return Expr::Call(Function::Named("concat".into()), parts);
+        }
+        let together = |left, right| Expr::binary(Binary::Concat, left, right);
+        parts.into_iter().reduce(together).unwrap_or_else(|| text(""))
+    }
+}
+
+/// A row of the setup: its table and its number.
+fn first_row(table: usize, number: usize) -> String {
+    format!("{table}r{number}")
+}
+
+pub(super) fn text(text: &str) -> Expr {
+    Expr::Literal(Literal::text(text))
+}
+
+pub(super) fn column_of(qualifier: &str, name: &str) -> Expr {
+    Expr::Column { qualifier: Some(qualifier.into()), name: name.into() }
+}

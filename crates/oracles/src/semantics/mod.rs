@@ -1,0 +1,53 @@
+//! Every statement and the final rows are inside of what the rules of the
+//! engine allow ([`isolde_reference`]); at SERIALIZABLE a serial order explains
+//! them as well.
+//!
+//! What it does not verify: what is not modelled, which it says; and that a
+//! statement that waited had to.
+
+use crate::description::OracleDescription;
+use crate::judgement::{Judgement, OracleVerdict};
+use crate::run::ConcurrentRun;
+use isolde_model::difference::{Difference, NO_SERIAL_ORDER};
+use isolde_model::inquiry::Channel;
+use isolde_reference::{Conclusion, SerialSearch, Subject, analyse};
+
+pub(crate) static ORACLE: OracleDescription = OracleDescription {
+    name: "semantics",
+    about: "every statement returns, changes and refuses what the documented rules of its level \
+        let it, and at SERIALIZABLE a serial order explains it all",
+    reference: "with the rules of the engine",
+    judge: |run, channel| Box::pin(judge(run, channel)),
+    ..OracleDescription::PLAIN
+};
+
+async fn judge(run: &ConcurrentRun<'_>, channel: &Channel) -> Judgement {
+    let Some(reading) = run.reading else {
+        return Judgement::unknown("the tables of the case are not understood");
+    };
+    let subject = Subject { history: run.history, reading };
+    if !subject.has_rules() {
+        return Judgement::unknown("there are no rules for this engine");
+    }
+    let analysis = analyse(&subject, channel, SerialSearch::WherePromised).await;
+    let verdict = match &analysis.conclusion {
+        Conclusion::Allowed { .. } => OracleVerdict::Consistent,
+        Conclusion::NotModelled { why, .. } => OracleVerdict::Unknown(why.clone()),
+        Conclusion::Broken { step, rule, breach } => {
+            let label = step.map_or_else(String::new, |s| run.case.label(s));
+            let sql = step.map_or_else(String::new, |s| run.case.steps[s].sql.clone());
+            let (rule, about, page) = match rule {
+                Some(rule) => (rule.id, rule.about, rule.page),
+                None => (NO_SERIAL_ORDER, IN_ORDER, ""),
+            };
+            let (rule, about, page) = (rule.into(), about.into(), page.into());
+            let (why, breach) = (breach.to_string(), Some(Box::new(breach.clone())));
+            let broken = Difference::Rule { label, sql, rule, about, page, why, breach };
+            OracleVerdict::Violated(vec![broken])
+        }
+    };
+    Judgement { analysis: Some(Box::new(analysis)), ..Judgement::of(verdict) }
+}
+
+const IN_ORDER: &str =
+    "at SERIALIZABLE what has committed is as if one transaction had run after the other";

@@ -1,0 +1,24 @@
+//! A run of the instrumented case, with all its observations.
+
+use super::matches::Matches;
+use crate::instrument::{Instrument, InstrumentedCase, ObservedRun, Present};
+use isolde_model::history::History;
+use isolde_model::parsed_case::Operation;
+use isolde_model::{Case, Level};
+
+/// A step without which a graph can be made, and why not with it.
+pub struct Unusable(pub usize, pub &'static str);
+
+/// A run and all its observations.
+pub struct Run<'a> {
+    pub case: &'a Case,
+    pub operations: &'a [Operation],
+    pub instrument: &'a Instrument,
+    pub instrumented: &'a InstrumentedCase,
+    pub history: &'a History,
+    pub observed: &'a ObservedRun<'a>,
+    pub present: Present,
+    pub levels: &'a [Level],
+    /// Where exact matches were asked for.
+    pub matches: Option<Matches>,
+}

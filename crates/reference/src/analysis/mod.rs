@@ -1,0 +1,160 @@
+//! The analysis of a run: what the reference model concludes, computed once.
+//!
+//! [`analyse`] replays a run until one way through what the rules leave open
+//! explains every event, and looks for a serial order where one is promised or
+//! asked for. The oracle, the cause of a violation and the account for people
+//! all read the same [`Analysis`].
+
+mod account;
+pub mod cause;
+mod serial_order;
+
+use crate::model::ReferenceModel;
+use crate::rules::Rule;
+use crate::search::{Choices, EvalCache};
+use crate::stop::Stop;
+use crate::subject::Subject;
+use account::Steps;
+pub use account::{Account, CitedRule, SerialComparison, StepAccount, StepVerdict};
+use isolde_model::breach::Breach;
+use isolde_model::inquiry::Channel;
+use isolde_sql::BeginForm;
+pub use serial_order::SerialOrder;
+pub(crate) use serial_order::serial_order;
+
+/// Ways through what the rules leave open that are tried before the run counts
+/// as not modelled.
+const MOST_WAYS: usize = 400;
+
+/// What the reference model concludes about a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Conclusion {
+    /// Every statement and the final rows are within the rules.
+    Allowed {
+        /// For each step the rules that explain it.
+        rules: Vec<Vec<&'static Rule>>,
+        /// The serial order, where one is promised, and the rule that promises it.
+        order: Option<(Vec<String>, &'static Rule)>,
+    },
+    /// A statement, or without one the final rows, is what no rule allows.
+    /// Without a rule it is the serial order that is missing.
+    Broken {
+        step: Option<usize>,
+        rule: Option<&'static Rule>,
+        breach: Breach,
+    },
+    NotModelled {
+        step: Option<usize>,
+        why: String,
+    },
+}
+
+/// When to search for a serial order of the committed transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SerialSearch {
+    /// Only where the level promises one.
+    WherePromised,
+    /// For every run that is within the rules.
+    Always,
+}
+
+/// All that the reference model found out about one run.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    pub conclusion: Conclusion,
+    pub(crate) steps: Steps,
+    /// The result of the search for a serial order, if there was one.
+    pub(crate) serial: Option<SerialOrder>,
+}
+
+/// Replays a run and concludes whether the rules allow it.
+pub async fn analyse(subject: &Subject<'_>, channel: &Channel, search: SerialSearch) -> Analysis {
+    if !subject.has_rules() {
+        let why = "there are no rules for this engine".into();
+        let conclusion = Conclusion::NotModelled { step: None, why };
+        return Analysis { conclusion, steps: Steps::default(), serial: None };
+    }
+    let (conclusion, steps) = predict(subject, channel).await;
+    let promised = subject.promises_serial_order();
+    let within = matches!(conclusion, Conclusion::Allowed { .. });
+    if !within || !(promised || search == SerialSearch::Always) {
+        return Analysis { conclusion, steps, serial: None };
+    }
+    let serial = serial_order(subject, channel.clone()).await;
+    let conclusion = match promised {
+        true => with_serial_order(subject, conclusion, &serial),
+        false => conclusion,
+    };
+    Analysis { conclusion, steps, serial: Some(serial) }
+}
+
+/// The conclusion about a run that must have a serial order.
+fn with_serial_order(
+    subject: &Subject<'_>,
+    conclusion: Conclusion,
+    serial: &SerialOrder,
+) -> Conclusion {
+    let Conclusion::Allowed { rules, .. } = conclusion else { return conclusion };
+    match serial.clone() {
+        SerialOrder::Found(order) => {
+            let concurrency = subject.concurrency(0, Some(BeginForm::Plain));
+            let order = concurrency.map(|concurrency| (order, concurrency.rules.serial));
+            Conclusion::Allowed { rules, order }
+        }
+        SerialOrder::None { step, nearest } => {
+            let breach = Breach::NoSerialOrder { nearest };
+            Conclusion::Broken { step, rule: None, breach }
+        }
+        SerialOrder::CutOff => {
+            let why = "too many serial orders are open to try them all".into();
+            Conclusion::NotModelled { step: None, why }
+        }
+        SerialOrder::NotModelled { step, why } => Conclusion::NotModelled { step, why },
+    }
+}
+
+/// Whether the rules allow each statement of the run and its final rows, and
+/// what is known of each step, also where the replay stops half way.
+pub(crate) async fn predict(subject: &Subject<'_>, channel: &Channel) -> (Conclusion, Steps) {
+    let (mut cache, mut choices) = (EvalCache::default(), Choices::default());
+    let mut farthest: Option<(usize, Conclusion, Steps)> = None;
+    for _ in 0..MOST_WAYS {
+        let mut model = ReferenceModel::new(subject, channel, &mut cache, &mut choices);
+        let stop = match model.run().await {
+            Ok(()) => {
+                let steps = model.steps();
+                let conclusion = match steps.unmodelled.first_key_value() {
+                    Some((step, why)) => {
+                        Conclusion::NotModelled { step: Some(*step), why: why.clone() }
+                    }
+                    None => Conclusion::Allowed { rules: steps.rules.clone(), order: None },
+                };
+                return (conclusion, steps);
+            }
+            Err(stop) => stop,
+        };
+        let reached = model.world.now();
+        match stop {
+            Stop::NotModelled { step, why } => {
+                return (Conclusion::NotModelled { step: Some(step), why }, model.steps());
+            }
+            Stop::Refused { step, error } => {
+                let why = format!("it cannot be evaluated: {error}");
+                return (Conclusion::NotModelled { step: Some(step), why }, model.steps());
+            }
+            Stop::Tried => {}
+            Stop::Outside { step, rule, breach } => {
+                if farthest.as_ref().is_none_or(|(at, ..)| reached > *at) {
+                    let broken = Conclusion::Broken { step, rule: Some(rule), breach };
+                    farthest = Some((reached, broken, model.steps()));
+                }
+            }
+        }
+        if !choices.advance() {
+            let Some((_, broken, steps)) = farthest else { break };
+            return (broken, steps);
+        }
+    }
+    let why = "too many orders are open to try them all".into();
+    (Conclusion::NotModelled { step: None, why }, Steps::default())
+}

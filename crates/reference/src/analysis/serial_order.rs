@@ -1,0 +1,139 @@
+//! Is there a serial order of the committed transactions that explains all
+//! they read, all they changed and the rows at the end?
+//!
+//! The search appends one transaction after another and replays it alone; the
+//! first statement whose result differs discards this prefix, and with it all
+//! orders that begin so. A search that is cut off is reported as such.
+
+use crate::model::ReferenceModel;
+use crate::rules::SerialOrderPromise;
+use crate::search::{Choices, EvalCache};
+use crate::stop::Stop;
+use crate::subject::Subject;
+use isolde_model::breach::Breach;
+use isolde_model::executed_transactions::{ExecutedTransaction, executed_transactions};
+use isolde_model::inquiry::Channel;
+use isolde_sql::BeginForm;
+use isolde_sql::{Control, Stmt};
+
+/// Beginnings of orders that are tried before nothing is said.
+const MOST_BEGINNINGS: usize = 3000;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum SerialOrder {
+    /// The sessions in an order that explains the run.
+    Found(Vec<String>),
+    /// There is none; where the attempt that came farthest broke off, and why.
+    None {
+        step: Option<usize>,
+        nearest: Option<Box<Breach>>,
+    },
+    CutOff,
+    NotModelled {
+        step: Option<usize>,
+        why: String,
+    },
+}
+
+pub async fn serial_order(subject: &Subject<'_>, channel: Channel) -> SerialOrder {
+    let committed: Vec<ExecutedTransaction> = executed_transactions(subject.history)
+        .into_iter()
+        .filter(ExecutedTransaction::committed)
+        .collect();
+    let (mut cache, mut choices) = (EvalCache::default(), Choices::default());
+    let mut farthest: (usize, Option<usize>, Option<Breach>) = (0, None, None);
+    for _ in 0..MOST_BEGINNINGS {
+        let mut model = ReferenceModel::new(subject, &channel, &mut cache, &mut choices);
+        match model.run_serially(&committed).await {
+            Ok(order) => return SerialOrder::Found(order),
+            Err(Stop::Outside { step, breach, .. }) => {
+                if farthest.2.is_none() || model.world.now() > farthest.0 {
+                    farthest = (model.world.now(), step, Some(breach));
+                }
+            }
+            Err(Stop::Tried) => {}
+            Err(Stop::NotModelled { step, why }) => {
+                return SerialOrder::NotModelled { step: Some(step), why };
+            }
+            Err(Stop::Refused { step, error }) => {
+                let why = format!("it cannot be evaluated: {error}");
+                return SerialOrder::NotModelled { step: Some(step), why };
+            }
+        }
+        if !choices.advance() {
+            return SerialOrder::None { step: farthest.1, nearest: farthest.2.map(Box::new) };
+        }
+    }
+    SerialOrder::CutOff
+}
+
+impl<'a> ReferenceModel<'a> {
+    /// The committed transactions one after the other; which comes next is a
+    /// choice, the order of the commits first.
+    async fn run_serially(
+        &mut self,
+        committed: &[ExecutedTransaction],
+    ) -> Result<Vec<String>, Stop> {
+        self.serial = true;
+        self.load().await?;
+        let mut left: Vec<&ExecutedTransaction> = committed.iter().collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            // What belongs to one session stays in its order.
+            // Where the serial order is the commit order, only commits whose order
+            // was not observed are open.
+            let commits = self
+                .subject
+                .concurrency(0, Some(BeginForm::Plain))
+                .is_some_and(|c| c.commit.serial_order == SerialOrderPromise::CommitOrder);
+            let first = |n: &usize| {
+                let (next, earlier) = (left[*n], &left[..*n]);
+                !earlier.iter().any(|t| t.session == next.session)
+                    && (!commits || earlier.iter().all(|t| t.moment == next.moment))
+            };
+            let next: Vec<usize> = (0..left.len()).filter(first).collect();
+            let chosen = next[self.search.choose(next.len())];
+            let transaction = left.remove(chosen);
+            self.alone(transaction).await?;
+            order.push(transaction.session.clone());
+        }
+        self.world.tick();
+        self.final_rows()?;
+        self.final_queries().await?;
+        Ok(order)
+    }
+
+    async fn alone(&mut self, transaction: &ExecutedTransaction) -> Result<(), Stop> {
+        let subject = self.subject;
+        let Some(first) = transaction.steps.first() else { return Ok(()) };
+        let session = subject.history.steps[*first].session.as_str();
+        self.world.tick();
+        self.begin_with(session, *first);
+        let tx = self.world.tx_of(session);
+        if let Some(tx) = tx {
+            // The step that began it may have failed, and not be among these.
+            self.world.tx_mut(tx).autocommit = transaction.autocommit;
+        }
+        for step in &transaction.steps {
+            // Statements that were rolled back have no effect that a serial order must
+            // explain.
+            let of_savepoints = matches!(
+                self.operation(*step),
+                Some(Stmt::Control(
+                    Control::Savepoint(_) | Control::RollbackTo(_) | Control::Release(_)
+                ))
+            );
+            if of_savepoints || transaction.undone.contains(step) {
+                continue;
+            }
+            self.world.tick();
+            self.world.start(*step, self.world.now());
+            self.replied(session, *step).await?;
+        }
+        self.world.tick();
+        if let Some(tx) = tx {
+            self.world.end(tx, true);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! The trace of a replay: the rules that explain each step, and what each saw.
+
+use crate::rules::Rule;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// For each step the rules that explain it.
+    rules: Vec<Vec<&'static Rule>>,
+    /// Steps whose outcome the rules allow.
+    settled: BTreeSet<usize>,
+    /// When each statement read rows.
+    looks: BTreeMap<usize, Look>,
+    /// What each blocked step waited for.
+    waits: BTreeMap<usize, String>,
+    /// Steps that are not modelled, though they change nothing.
+    unmodelled: BTreeMap<usize, String>,
+}
+
+/// When a statement read rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// None when it also sees what is not committed.
+    pub snapshot: Option<usize>,
+    pub at: usize,
+    pub by: usize,
+}
+
+impl Trace {
+    pub fn new(steps: usize) -> Trace {
+        Trace { rules: vec![Vec::new(); steps], ..Trace::default() }
+    }
+
+    /// Records a rule that explains a step.
+    pub fn cite(&mut self, step: usize, rule: &'static Rule) {
+        if !self.cites(step, rule) {
+            self.rules[step].push(rule);
+        }
+    }
+
+    pub fn cites(&self, step: usize, rule: &'static Rule) -> bool {
+        self.rules[step].contains(&rule)
+    }
+
+    /// For each step the rules that explain it.
+    pub fn rules(&self) -> &[Vec<&'static Rule>] {
+        &self.rules
+    }
+
+    /// Records that the outcome of a step is one that the rules allow.
+    pub fn settle(&mut self, step: usize) {
+        self.settled.insert(step);
+    }
+
+    pub fn settled(&self) -> &BTreeSet<usize> {
+        &self.settled
+    }
+
+    pub fn record_look(&mut self, step: usize, look: Look) {
+        self.looks.insert(step, look);
+    }
+
+    pub fn looks(&self) -> impl Iterator<Item = (usize, Look)> {
+        self.looks.iter().map(|(step, look)| (*step, *look))
+    }
+
+    pub fn record_wait(&mut self, step: usize, reason: String) {
+        self.waits.insert(step, reason);
+    }
+
+    pub fn waits(&self) -> &BTreeMap<usize, String> {
+        &self.waits
+    }
+
+    /// Records why a step that changes nothing is not modelled.
+    pub fn leave_unmodelled(&mut self, step: usize, why: &str) {
+        self.unmodelled.insert(step, why.into());
+    }
+
+    pub fn unmodelled(&self) -> &BTreeMap<usize, String> {
+        &self.unmodelled
+    }
+}

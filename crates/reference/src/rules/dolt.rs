@@ -1,0 +1,116 @@
+//! Dolt: isolated transactions that are merged at COMMIT. No statement waits.
+
+use super::{
+    CommitPolicy, ConcurrencyModel, Conflicts, Constraints, Locking, RowCounts, RowStorage, Rule,
+    RuleSet, SerialOrderPromise, SnapshotAt, SnapshotPolicy, Waits, WriteConflictPolicy, rule,
+};
+
+const TRANSACTIONS: &str = "https://docs.dolthub.com/concepts/dolt/sql/transaction";
+const MERGE: &str = "https://docs.dolthub.com/concepts/dolt/merge";
+const STATEMENTS: &str = "https://docs.dolthub.com/sql-reference/sql-support/supported-statements";
+
+pub static RULES: &[&Rule] = &[&O1, &O2, &O2C, &O3, &O4, &O5, &O6, &O7, &O8, &O9];
+
+pub static O1: Rule = rule(
+    "O1",
+    "one snapshot per transaction",
+    TRANSACTIONS,
+    "at every level a transaction sees what was committed when it began; locking reads lock \
+     nothing",
+)
+.ranked(4)
+.undocumented("the manual describes READ COMMITTED", "dolt/reads-are-repeatable");
+pub static O2: Rule = rule(
+    "O2",
+    "conflicts fail the COMMIT",
+    MERGE,
+    "a COMMIT fails with 1213 if another transaction has committed a different value of a cell \
+     that it changes, has deleted a row that it changes, has changed a row that it deletes, or \
+     has inserted a different row with the same key; without a primary key, if both change how \
+     many equal rows there are",
+)
+.ranked(1);
+pub static O2C: Rule = rule(
+    "O2c",
+    "cells are merged",
+    MERGE,
+    "COMMIT merges the changes of the transaction, cell by cell, with what others have committed \
+     since its snapshot; equal changes are one change",
+)
+.ranked(0);
+pub static O3: Rule = rule(
+    "O3",
+    "keys",
+    MERGE,
+    "a statement fails on a key that a row of its snapshot has; a COMMIT fails if the merged \
+     table has a duplicate key",
+)
+.ranked(2);
+pub static O4: Rule = rule(
+    "O4",
+    "foreign keys",
+    MERGE,
+    "a foreign key is checked on the snapshot; a COMMIT fails if the merged tables violate it",
+)
+.ranked(2);
+pub static O5: Rule = rule(
+    "O5",
+    "own writes",
+    TRANSACTIONS,
+    "a transaction sees what its own earlier statements wrote; no other transaction does until \
+     it commits",
+);
+pub static O6: Rule =
+    rule("O6", "rollback", TRANSACTIONS, "a rollback leaves no trace of what it undoes");
+pub static O7: Rule = rule(
+    "O7",
+    "constraints",
+    MERGE,
+    "a row that violates NOT NULL or CHECK fails its statement; a merged row fails the COMMIT",
+);
+pub static O8: Rule = rule(
+    "O8",
+    "upserts act on the snapshot",
+    STATEMENTS,
+    "an upsert changes, REPLACE deletes and IGNORE keeps the row of the snapshot that has its \
+     key",
+)
+.ranked(1);
+pub static O9: Rule = rule(
+    "O9",
+    "writes find their rows in the snapshot",
+    TRANSACTIONS,
+    "a write finds its rows in the snapshot and conflicts with no other transaction before the \
+     COMMIT",
+)
+.ranked(5);
+
+static RULE_SET: RuleSet = RuleSet {
+    read: &O1,
+    own_writes: &O5,
+    write: &O9,
+    changed_row: &O2,
+    held_row: &O2C,
+    unique: &O3,
+    foreign: &O4,
+    upsert: &O8,
+    deadlock: &O2,
+    constraint: &O7,
+    savepoint: &O6,
+    rollback: &O6,
+    serial: &O1,
+};
+
+pub fn concurrency_model() -> ConcurrencyModel {
+    let base = ConcurrencyModel::mysql_base(&RULE_SET);
+    ConcurrencyModel {
+        snapshot: SnapshotPolicy { taken: SnapshotAt::Begin, ..base.snapshot },
+        conflicts: Conflicts { changed_row: WriteConflictPolicy::MergeAtCommit, ..base.conflicts },
+        locking: Locking { waits: Waits::Never, ..base.locking },
+        constraints: Constraints { case_insensitive_keys: false, ..base.constraints },
+        storage: RowStorage::Heap,
+        counting: RowCounts::Dolt,
+        commit: CommitPolicy { serial_order: SerialOrderPromise::None, ..base.commit },
+        ..base
+    }
+}

@@ -1,0 +1,284 @@
+//! InnoDB, in MySQL and in MariaDB.
+
+use super::{
+    CommitPolicy, ConcurrencyModel, Conflicts, CurrentReads, Locking, Rule, RuleSet, ScanPolicy,
+    SerialOrderPromise, SnapshotAt, SnapshotCheck, SnapshotPolicy, Waits, WriteSubqueries, rule,
+};
+use isolde_model::Level;
+use isolde_model::history::TargetInfo;
+use isolde_sql::BeginForm;
+use isolde_sql::dialect::is_among;
+
+const CR: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-consistent-read.html";
+const IL: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-transaction-isolation-levels.html";
+const LS: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-locks-set.html";
+const LK: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-locking.html";
+const ST: &str = "https://dev.mysql.com/doc/refman/8.4/en/commit.html";
+const EH: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-error-handling.html";
+const SP: &str = "https://dev.mysql.com/doc/refman/8.4/en/savepoint.html";
+const FK: &str = "https://dev.mysql.com/doc/refman/8.4/en/create-table-foreign-keys.html";
+const OD: &str = "https://dev.mysql.com/doc/refman/8.4/en/insert-on-duplicate.html";
+const CH: &str = "https://dev.mysql.com/doc/refman/8.4/en/constraint-invalid-data.html";
+const UP: &str = "https://dev.mysql.com/doc/refman/8.4/en/update.html";
+const MS: &str = "https://mariadb.com/kb/en/innodb-system-variables/#innodb_snapshot_isolation";
+
+pub static RULES: &[&Rule] = &[
+    &I1, &I2, &I3, &I4, &I5, &I6, &I7, &I8, &I9, &I10, &I11, &I14, &I18, &I19, &I20, &I21, &I22,
+    &I27, &I29, &M2,
+];
+
+pub static I1: Rule = rule(
+    "I1",
+    "the first read creates the read view",
+    CR,
+    "at REPEATABLE READ the first plain SELECT creates the read view that all later ones use",
+)
+.ranked(4);
+pub static I2: Rule = rule(
+    "I2",
+    "one read view per statement",
+    CR,
+    "at READ COMMITTED each plain SELECT sees what was committed when it began",
+)
+.ranked(4);
+pub static I3: Rule = rule(
+    "I3",
+    "dirty reads",
+    IL,
+    "at READ UNCOMMITTED a plain SELECT sees the newest version of each row, committed or not",
+)
+.ranked(3);
+pub static I4: Rule = rule(
+    "I4",
+    "reads lock at SERIALIZABLE",
+    IL,
+    "at SERIALIZABLE a plain SELECT inside a transaction locks what it reads; an autocommitted \
+     one is a consistent read",
+)
+.ranked(4);
+pub static I5: Rule = rule(
+    "I5",
+    "own writes",
+    CR,
+    "a transaction sees what its own earlier statements wrote; except at READ UNCOMMITTED no \
+     other transaction does until it commits",
+);
+pub static I6: Rule = rule(
+    "I6",
+    "writes read the newest committed rows",
+    CR,
+    "UPDATE, DELETE and locking reads see the newest committed rows, whatever the read view of \
+     the transaction shows",
+)
+.ranked(2);
+pub static I7: Rule = rule(
+    "I7",
+    "consistent snapshot",
+    ST,
+    "START TRANSACTION WITH CONSISTENT SNAPSHOT creates the read view immediately, at REPEATABLE \
+     READ",
+)
+.ranked(3);
+pub static I8: Rule = rule(
+    "I8",
+    "an empty read creates no read view",
+    CR,
+    "a SELECT whose condition cannot hold is answered without reading rows and creates no read \
+     view; the next SELECT does",
+)
+.ranked(3)
+.undocumented(
+    "the manual says that the first consistent read creates the read view, and does not mention \
+     reads that the optimizer answers",
+    "mysql/empty-read-makes-no-view",
+);
+pub static I9: Rule = rule(
+    "I9",
+    "consistent reads inside writes",
+    LS,
+    "below REPEATABLE READ the SELECT inside an INSERT, REPLACE or UPDATE takes no locks and \
+     sees what a plain SELECT would",
+)
+.ranked(1);
+pub static I10: Rule = rule(
+    "I10",
+    "updates that change nothing",
+    UP,
+    "an UPDATE that leaves a row unchanged does not count it; if it does not read all columns \
+     that it sets, it still writes a version, and from then on the read view shows the newest \
+     version of the row",
+)
+.ranked(3)
+.holds_for("mysql mariadb@10.0-10.2")
+.undocumented(
+    "the manual says that MySQL notices when a column is set to its present value, and does not \
+     update it",
+    "mysql/update-that-changes-nothing",
+);
+pub static I11: Rule = rule(
+    "I11",
+    "row locks",
+    LS,
+    "a statement waits for a row that another transaction has inserted, changed or locked in a \
+     conflicting mode; any scanned row may be locked",
+);
+pub static I14: Rule = rule(
+    "I14",
+    "semi-consistent read",
+    IL,
+    "below REPEATABLE READ an UPDATE that reaches a locked row tests its last committed version: \
+     if that does not match, the row is skipped; if it does, the UPDATE waits and tests the row \
+     again",
+)
+.ranked(0)
+.undocumented(
+    "MariaDB's page on SET TRANSACTION says that DELETE does the same; a DELETE waits",
+    "mariadb/delete-waits-at-read-committed",
+);
+pub static I18: Rule = rule(
+    "I18",
+    "unique keys cover all rows",
+    LS,
+    "a statement waits for transactions that are writing or deleting its unique key, and fails \
+     with 1062 if the key is taken, even by a row that the read view does not show; only the \
+     statement is undone",
+)
+.ranked(2);
+pub static I19: Rule = rule(
+    "I19",
+    "upserts act on the newest committed rows",
+    OD,
+    "IGNORE, REPLACE and ON DUPLICATE KEY UPDATE act on the row that has the key now, even if \
+     the read view does not show it",
+)
+.ranked(1);
+pub static I20: Rule = rule(
+    "I20",
+    "foreign keys",
+    FK,
+    "a foreign key is checked row by row against the newest committed rows; the referenced row \
+     is locked",
+)
+.ranked(2);
+pub static I21: Rule = rule(
+    "I21",
+    "rollback to a savepoint",
+    SP,
+    "ROLLBACK TO undoes what was written after the savepoint",
+);
+pub static I22: Rule = rule(
+    "I22",
+    "deadlock",
+    EH,
+    "if transactions wait for each other, one of them is rolled back with 1213",
+);
+pub static I27: Rule = rule("I27", "rollback", EH, "a rollback leaves no trace of what it undoes");
+pub static I28: Rule = rule(
+    "I28",
+    "locks give a serial order",
+    LK,
+    "at SERIALIZABLE everything that is read or written stays locked, including gaps, so the \
+     commit order is a serial order",
+)
+.ranked(2);
+pub static I29: Rule = rule(
+    "I29",
+    "constraints",
+    CH,
+    "a row that violates NOT NULL or CHECK fails its statement; IGNORE skips the row, or \
+     replaces a NULL with the zero value of its type",
+);
+pub static M2: Rule = rule(
+    "M2",
+    "snapshot isolation",
+    MS,
+    "with innodb_snapshot_isolation a transaction that writes or locks a row changed after its \
+     read view is rolled back with 1020",
+)
+.ranked(0)
+.holds_for("mariadb@10.6.18-");
+
+const BASE: RuleSet = RuleSet {
+    read: &I2,
+    own_writes: &I5,
+    write: &I6,
+    changed_row: &I6,
+    held_row: &I11,
+    unique: &I18,
+    foreign: &I20,
+    upsert: &I19,
+    deadlock: &I22,
+    constraint: &I29,
+    savepoint: &I21,
+    rollback: &I27,
+    serial: &I28,
+};
+
+static READ_UNCOMMITTED: RuleSet = RuleSet { read: &I3, changed_row: &I14, ..BASE };
+static READ_COMMITTED: RuleSet = RuleSet { read: &I2, changed_row: &I14, ..BASE };
+static REPEATABLE_READ: RuleSet = RuleSet { read: &I1, ..BASE };
+static FROM_THE_START: RuleSet = RuleSet { read: &I7, ..BASE };
+static SNAPSHOT: RuleSet = RuleSet { read: &I1, changed_row: &M2, ..BASE };
+static SERIALIZABLE: RuleSet = RuleSet { read: &I4, ..BASE };
+
+pub fn concurrency_model(on: &TargetInfo, level: Level, form: BeginForm) -> ConcurrencyModel {
+    let weak = level <= Level::ReadCommitted;
+    let at_once = form == BeginForm::ConsistentSnapshot && level == Level::RepeatableRead;
+    let snapshot_setting = on.settings.get("innodb_snapshot_isolation");
+    let checks_snapshot = snapshot_setting.is_some_and(|v| v == "1" || v == "ON");
+    let repeatable = level == Level::RepeatableRead;
+    let rules = match level {
+        Level::ReadUncommitted => &READ_UNCOMMITTED,
+        Level::ReadCommitted => &READ_COMMITTED,
+        Level::Serializable => &SERIALIZABLE,
+        _ if checks_snapshot && repeatable => &SNAPSHOT,
+        _ if at_once => &FROM_THE_START,
+        _ => &REPEATABLE_READ,
+    };
+    let base = ConcurrencyModel::mysql_base(rules);
+    let noop_update_writes = repeatable && is_among(I10.versions, &on.engine, &on.version);
+    ConcurrencyModel {
+        snapshot: SnapshotPolicy {
+            taken: match level {
+                Level::ReadUncommitted => SnapshotAt::Dirty,
+                Level::ReadCommitted => SnapshotAt::Statement,
+                _ if at_once => SnapshotAt::Begin,
+                _ => SnapshotAt::FirstRead,
+            },
+            not_taken_by_empty_read: (!weak && !at_once).then_some(&I8),
+            ..base.snapshot
+        },
+        current_reads: CurrentReads {
+            scan: match weak && !checks_snapshot {
+                true => ScanPolicy::SemiConsistentUpdates,
+                false => ScanPolicy::RowByRow,
+            },
+            subqueries: match weak {
+                true => WriteSubqueries::ConsistentRead,
+                false => WriteSubqueries::SameAsWrite,
+            },
+            snapshot_check: match (checks_snapshot, weak) {
+                (false, _) => SnapshotCheck::Off,
+                (true, true) => SnapshotCheck::AfterWait,
+                (true, false) => SnapshotCheck::EveryRow,
+            },
+        },
+        conflicts: Conflicts {
+            noop_update_may_write: noop_update_writes.then_some(&I10),
+            ..base.conflicts
+        },
+        locking: Locking {
+            waits: Waits::Scans,
+            plain_reads_lock: level == Level::Serializable,
+            ..base.locking
+        },
+        commit: CommitPolicy {
+            serial_order: match level {
+                Level::Serializable => SerialOrderPromise::CommitOrder,
+                _ => SerialOrderPromise::AnyOrder,
+            },
+            ..base.commit
+        },
+        ..base
+    }
+}

@@ -1,0 +1,177 @@
+//! PostgreSQL, chapter 13 of its manual.
+
+use super::{
+    ConcurrencyModel, Conflicts, ErrorScope, Locking, Rule, RuleSet, SnapshotAt, SnapshotPolicy,
+    Waits, WriteConflictPolicy, rule,
+};
+use isolde_model::Level;
+
+const RC: &str = "https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED";
+const RR: &str =
+    "https://www.postgresql.org/docs/current/transaction-iso.html#XACT-REPEATABLE-READ";
+const SER: &str = "https://www.postgresql.org/docs/current/transaction-iso.html#XACT-SERIALIZABLE";
+const LOCKS: &str = "https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-ROWS";
+const DEADLOCKS: &str =
+    "https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-DEADLOCKS";
+const UNIQUE: &str = "https://www.postgresql.org/docs/current/index-unique-checks.html";
+const INSERT: &str = "https://www.postgresql.org/docs/current/sql-insert.html#SQL-ON-CONFLICT";
+const FOREIGN: &str =
+    "https://www.postgresql.org/docs/current/ddl-constraints.html#DDL-CONSTRAINTS-FK";
+const SAVEPOINT: &str = "https://www.postgresql.org/docs/current/sql-rollback-to.html";
+const ROLLBACK: &str = "https://www.postgresql.org/docs/current/sql-rollback.html";
+const CHECKS: &str = "https://www.postgresql.org/docs/current/ddl-constraints.html";
+
+pub static RULES: &[&Rule] =
+    &[&P1, &P2, &P3, &P5, &P7, &P7W, &P8, &P9, &P10, &P11, &P12, &P12F, &P14, &P15, &P16, &P17];
+
+pub static P1: Rule = rule(
+    "P1",
+    "one snapshot per statement",
+    RC,
+    "at READ COMMITTED each statement sees what was committed when it began; READ UNCOMMITTED is \
+     the same",
+)
+.ranked(4);
+pub static P2: Rule = rule(
+    "P2",
+    "writes find their rows in a snapshot",
+    RC,
+    "at READ COMMITTED a write finds its rows in the statement's snapshot, waits for \
+     transactions that have changed one of them, skips rows that were deleted, and tests updated \
+     rows again",
+)
+.ranked(3);
+pub static P3: Rule = rule(
+    "P3",
+    "re-check of updated rows",
+    RC,
+    "the second test uses the newest version of the updated row, and everything else as it was \
+     when the statement began",
+)
+.ranked(0);
+pub static P5: Rule = rule(
+    "P5",
+    "upserts act on rows outside the snapshot",
+    RC,
+    "at READ COMMITTED an INSERT with ON CONFLICT acts on the row that has its key, even if the \
+     row is not in its snapshot",
+)
+.ranked(1);
+pub static P7: Rule = rule(
+    "P7",
+    "one snapshot per transaction",
+    RR,
+    "from REPEATABLE READ on a transaction sees what was committed when its first statement \
+     began",
+)
+.ranked(4);
+pub static P7W: Rule = rule(
+    "P7w",
+    "first updater wins",
+    RR,
+    "from REPEATABLE READ on a statement that writes or locks a row changed after the snapshot \
+     fails with 40001",
+)
+.ranked(1);
+pub static P8: Rule = rule(
+    "P8",
+    "upserts fail on rows outside the snapshot",
+    INSERT,
+    "from REPEATABLE READ on an INSERT with ON CONFLICT fails with 40001 if the row that has its \
+     key is not in the snapshot",
+)
+.ranked(1);
+pub static P9: Rule = rule(
+    "P9",
+    "serial order differs from commit order",
+    SER,
+    "at SERIALIZABLE any statement may fail with 40001 in order to keep a serial order",
+);
+pub static P10: Rule = rule(
+    "P10",
+    "unique keys cover all rows",
+    UNIQUE,
+    "a statement waits for transactions that are writing or deleting its unique key, and fails \
+     with 23505 if the key is taken, even by a row that is not in the snapshot",
+)
+.ranked(2);
+pub static P11: Rule = rule(
+    "P11",
+    "rollback to a savepoint",
+    SAVEPOINT,
+    "ROLLBACK TO undoes all writes and releases all locks made after the savepoint",
+);
+pub static P12: Rule = rule(
+    "P12",
+    "row locks",
+    LOCKS,
+    "a statement waits for a row that another transaction has changed or locked in a conflicting \
+     mode",
+);
+pub static P12F: Rule = rule(
+    "P12f",
+    "foreign keys",
+    FOREIGN,
+    "a foreign key is checked at the end of the statement; the referenced row is locked against \
+     changes of its key",
+)
+.ranked(2);
+pub static P14: Rule = rule(
+    "P14",
+    "own writes",
+    RC,
+    "a transaction sees what its own earlier statements wrote; no other transaction does until \
+     it commits",
+);
+pub static P15: Rule = rule(
+    "P15",
+    "deadlock",
+    DEADLOCKS,
+    "if transactions wait for each other, one of them fails with 40P01",
+);
+pub static P16: Rule =
+    rule("P16", "constraints", CHECKS, "a row that violates NOT NULL or CHECK fails its statement");
+pub static P17: Rule =
+    rule("P17", "rollback", ROLLBACK, "a rollback leaves no trace of what it undoes");
+
+const BASE: RuleSet = RuleSet {
+    read: &P7,
+    own_writes: &P14,
+    write: &P7,
+    changed_row: &P7W,
+    held_row: &P12,
+    unique: &P10,
+    foreign: &P12F,
+    upsert: &P8,
+    deadlock: &P15,
+    constraint: &P16,
+    savepoint: &P11,
+    rollback: &P17,
+    serial: &P9,
+};
+
+static READ_COMMITTED: RuleSet =
+    RuleSet { read: &P1, write: &P2, changed_row: &P3, upsert: &P5, ..BASE };
+static REPEATABLE_READ: RuleSet = BASE;
+
+pub fn concurrency_model(level: Level) -> ConcurrencyModel {
+    let base = ConcurrencyModel::base(&REPEATABLE_READ);
+    let strong = ConcurrencyModel {
+        conflicts: Conflicts {
+            may_abort: (level == Level::Serializable).then_some(&P9),
+            error_scope: ErrorScope::Transaction,
+            ..base.conflicts
+        },
+        locking: Locking { waits: Waits::Rows, key_share_locks: true, ..base.locking },
+        ..base
+    };
+    if level > Level::ReadCommitted {
+        return strong;
+    }
+    ConcurrencyModel {
+        snapshot: SnapshotPolicy { taken: SnapshotAt::Statement, ..strong.snapshot },
+        conflicts: Conflicts { changed_row: WriteConflictPolicy::Recheck, ..strong.conflicts },
+        rules: &READ_COMMITTED,
+        ..strong
+    }
+}

@@ -1,0 +1,185 @@
+//! SQLite: one writer in every journal mode, and table locks in a shared cache.
+
+use super::{
+    CommitPolicy, ConcurrencyModel, Conflicts, LockGranularity, Locking, Rule, RuleSet,
+    SerialOrderPromise, SnapshotAt, SnapshotPolicy, Waits, rule,
+};
+use isolde_model::Level;
+use isolde_sql::BeginForm;
+
+const ISOLATION: &str = "https://sqlite.org/isolation.html";
+const TRANSACTION: &str = "https://sqlite.org/lang_transaction.html";
+const BUSY_SNAPSHOT: &str = "https://sqlite.org/rescode.html#busy_snapshot";
+const CONFLICT: &str = "https://sqlite.org/lang_conflict.html";
+const UPSERT: &str = "https://sqlite.org/lang_upsert.html";
+const FOREIGN: &str = "https://sqlite.org/foreignkeys.html";
+const SHARED_CACHE_PAGE: &str = "https://sqlite.org/sharedcache.html";
+const SAVEPOINT: &str = "https://sqlite.org/lang_savepoint.html";
+
+pub static RULES: &[&Rule] =
+    &[&S1, &S2, &S3, &S4, &S6, &S7, &S8, &S9, &S10, &S11, &S12, &S13, &S14];
+
+pub static S1: Rule = rule(
+    "S1",
+    "one writer",
+    ISOLATION,
+    "one connection writes at a time; the others wait or get BUSY",
+);
+pub static S2: Rule = rule(
+    "S2",
+    "one snapshot per transaction",
+    TRANSACTION,
+    "BEGIN takes no snapshot; the first statement fixes what the transaction sees (BEGIN \
+     IMMEDIATE does so itself, and makes the transaction the writer)",
+)
+.ranked(4);
+pub static S3: Rule = rule(
+    "S3",
+    "no writes on an old snapshot",
+    BUSY_SNAPSHOT,
+    "with a write-ahead log a transaction that has read cannot write once another has committed \
+     since: BUSY_SNAPSHOT",
+)
+.ranked(0);
+pub static S4: Rule = rule(
+    "S4",
+    "commits wait for readers",
+    TRANSACTION,
+    "with a rollback journal a COMMIT waits until no other transaction reads; transactions that \
+     wait for each other get BUSY",
+);
+pub static S6: Rule = rule(
+    "S6",
+    "conflict clauses",
+    CONFLICT,
+    "a violated constraint undoes its statement; IGNORE skips the row, REPLACE deletes the rows \
+     that conflict with it",
+)
+.ranked(2);
+pub static S7: Rule = rule(
+    "S7",
+    "upserts",
+    UPSERT,
+    "an upsert changes the row that has its key instead of inserting one",
+)
+.ranked(1);
+pub static S8: Rule = rule(
+    "S8",
+    "foreign keys",
+    FOREIGN,
+    "a foreign key is checked at the end of the statement; its actions are part of the statement",
+)
+.ranked(2);
+pub static S9: Rule = rule(
+    "S9",
+    "own writes",
+    ISOLATION,
+    "a transaction sees its own earlier writes; no other transaction does until it commits",
+);
+pub static S10: Rule = rule(
+    "S10",
+    "rollback to a savepoint",
+    SAVEPOINT,
+    "ROLLBACK TO undoes what was written after the savepoint",
+);
+pub static S11: Rule =
+    rule("S11", "rollback", TRANSACTION, "a rollback leaves no trace of what it undoes");
+
+pub static S12: Rule = rule(
+    "S12",
+    "one shared cache",
+    SHARED_CACHE_PAGE,
+    "in a shared cache a statement reads the present rows; the tables that it has read cannot \
+     change until its transaction ends",
+)
+.ranked(4);
+pub static S13: Rule = rule(
+    "S13",
+    "table locks",
+    SHARED_CACHE_PAGE,
+    "in a shared cache one transaction writes at a time, and a table has either readers or one \
+     writer; a statement that needs a conflicting lock gets LOCKED",
+);
+pub static S14: Rule = rule(
+    "S14",
+    "uncommitted reads",
+    SHARED_CACHE_PAGE,
+    "with PRAGMA read_uncommitted a SELECT takes no locks and sees what others have not \
+     committed",
+)
+.ranked(1);
+
+const BASE: RuleSet = RuleSet {
+    read: &S2,
+    own_writes: &S9,
+    write: &S1,
+    changed_row: &S4,
+    held_row: &S1,
+    unique: &S6,
+    foreign: &S8,
+    upsert: &S7,
+    deadlock: &S4,
+    constraint: &S6,
+    savepoint: &S10,
+    rollback: &S11,
+    serial: &S1,
+};
+
+static ROLLBACK_JOURNAL: RuleSet = BASE;
+static WRITE_AHEAD_LOG: RuleSet = RuleSet { changed_row: &S3, deadlock: &S1, ..BASE };
+
+static SHARED_CACHE: RuleSet = RuleSet { read: &S12, held_row: &S13, deadlock: &S13, ..BASE };
+static DIRTY_SHARED_CACHE: RuleSet = RuleSet { read: &S14, ..SHARED_CACHE };
+
+/// The model of a transaction; READ UNCOMMITTED exists in shared caches only.
+pub fn concurrency_model(engine: &str, level: Level, form: BeginForm) -> Option<ConcurrencyModel> {
+    if engine.ends_with("+shared-cache") {
+        return shared_cache(level);
+    }
+    if level != Level::Serializable {
+        return None;
+    }
+    let at_begin = form == BeginForm::Immediate;
+    let log = engine.ends_with("+wal");
+    let base = ConcurrencyModel::base(if log { &WRITE_AHEAD_LOG } else { &ROLLBACK_JOURNAL });
+    Some(ConcurrencyModel {
+        snapshot: SnapshotPolicy {
+            taken: if at_begin { SnapshotAt::Begin } else { SnapshotAt::FirstStatement },
+            ..base.snapshot
+        },
+        conflicts: Conflicts { restarts_statement_after_wait: true, ..base.conflicts },
+        locking: Locking {
+            granularity: LockGranularity::Database,
+            waits: Waits::Database,
+            ..base.locking
+        },
+        commit: CommitPolicy {
+            waits_for_readers: (!log).then_some(&S4),
+            serial_order: match log {
+                true => SerialOrderPromise::AnyOrder,
+                false => SerialOrderPromise::CommitOrder,
+            },
+        },
+        ..base
+    })
+}
+
+fn shared_cache(level: Level) -> Option<ConcurrencyModel> {
+    let (taken, rules) = match level {
+        Level::ReadUncommitted => (SnapshotAt::Dirty, &DIRTY_SHARED_CACHE),
+        Level::Serializable => (SnapshotAt::Statement, &SHARED_CACHE),
+        _ => return None,
+    };
+    let base = ConcurrencyModel::base(rules);
+    Some(ConcurrencyModel {
+        snapshot: SnapshotPolicy { taken, ..base.snapshot },
+        conflicts: Conflicts { restarts_statement_after_wait: true, ..base.conflicts },
+        locking: Locking {
+            granularity: LockGranularity::Database,
+            table_locks: Some(&S13),
+            ..base.locking
+        },
+        commit: CommitPolicy { serial_order: SerialOrderPromise::CommitOrder, ..base.commit },
+        ..base
+    })
+}

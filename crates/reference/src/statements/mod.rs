@@ -1,0 +1,280 @@
+//! Predicts single statements: reads, writes, savepoints.
+
+mod clustered_index;
+mod current_read;
+mod dirty_read;
+mod insert;
+mod locking_read;
+mod table_locks;
+mod waits;
+mod write;
+mod write_snapshot;
+
+use crate::model::DuplicateKey;
+use crate::model::ReferenceModel;
+use crate::outcome::{Expected, ExpectedErrors};
+use crate::stop::Stop;
+use crate::version_tables::{VersionId, View};
+use crate::world::{Place, TxId, Version};
+use isolde_model::Value;
+use isolde_model::history::{ErrorClass, EventKind};
+use isolde_model::value::{Row, same_multiset};
+use isolde_sql::{Conflict, Control, Select, Stmt, Write};
+
+impl<'a> ReferenceModel<'a> {
+    pub async fn statement(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        statement: &'a Stmt,
+    ) -> Result<(), Stop> {
+        let reply = self.subject.reply(step);
+        if let Some(why) = beyond(statement) {
+            return Err(Stop::not_modelled(step, why));
+        }
+        if self.world.tx(tx).failed && !matches!(statement, Stmt::Control(Control::RollbackTo(_))) {
+            return self.check_failed_transaction(step, reply);
+        }
+        self.hide_duplicate_rows(tx, statement);
+        match statement {
+            Stmt::Select(select) => match &select.locking {
+                None => self.read(tx, step, select).await,
+                Some(_) if self.world.merges(tx) => self.read(tx, step, select).await,
+                Some(locking) => {
+                    let stop = self.locking_read(tx, step, select, locking).await;
+                    self.accept_same_error(tx, step, stop)
+                }
+            },
+            Stmt::Write(Write::Update(update)) => {
+                let stop = self.update(tx, step, update).await;
+                self.accept_same_error(tx, step, stop)
+            }
+            Stmt::Write(Write::Delete(delete)) => {
+                let stop = self.delete(tx, step, delete).await;
+                self.accept_same_error(tx, step, stop)
+            }
+            Stmt::Write(Write::Insert(insert)) => {
+                let stop = self.insert(tx, step, insert).await;
+                self.accept_same_error(tx, step, stop)
+            }
+            Stmt::Control(Control::Savepoint(name)) => {
+                if self.world.concurrency(tx).snapshot.taken_by_savepoint {
+                    self.snapshot(tx, step);
+                }
+                if reply.is_some_and(|r| r.error().is_none()) {
+                    self.world.add_savepoint(tx, name);
+                }
+                Ok(())
+            }
+            Stmt::Control(Control::Release(name)) => {
+                if reply.is_some_and(|r| r.error().is_none()) {
+                    self.world.release_savepoint(tx, name);
+                }
+                Ok(())
+            }
+            Stmt::Control(Control::RollbackTo(name)) => {
+                if reply.is_some_and(|r| r.error().is_none()) {
+                    self.roll_back_to(tx, step, name);
+                }
+                Ok(())
+            }
+            Stmt::Prepare { name, statement } => {
+                let session = self.subject.history.steps[step].session.as_str();
+                self.prepare(session, name, statement);
+                self.kept_snapshot(tx, step);
+                Ok(())
+            }
+            Stmt::Execute(name) => {
+                let session = self.subject.history.steps[step].session.as_str();
+                let Some(prepared) = self.prepared(session, name) else {
+                    return Err(Stop::not_modelled(step, "what it executes is not known"));
+                };
+                Box::pin(self.statement(tx, step, prepared)).await
+            }
+            Stmt::Control(
+                Control::Begin(_)
+                | Control::Commit
+                | Control::Rollback
+                | Control::SetAutocommit(_)
+                | Control::SetTransaction(_),
+            ) => self.control(tx, step).await,
+            Stmt::Ddl(_) => Err(Stop::not_modelled(step, "changes of the schema are not modelled")),
+        }
+    }
+
+    /// Hides one of two rows with the same key, or none: a scan finds both, a search by
+    /// that key finds the one that was written last. The optimizer chooses.
+    fn hide_duplicate_rows(&mut self, tx: TxId, statement: &Stmt) {
+        self.world.hide_rows(Vec::new());
+        let names = statement.tables();
+        let lives = |place: Place| self.world.newest(place, tx).is_some_and(|v| !v.dead);
+        let shows = |t: &&DuplicateKey| {
+            let name = self.subject.reading.schema.tables[t.old.table].name.as_str();
+            names.contains(&name) && lives(t.old) && lives(t.new)
+        };
+        let twice = self.commit_buffer.duplicates_of(tx).filter(shows);
+        let twice: Vec<DuplicateKey> = twice.copied().collect();
+        let looks =
+            !matches!(statement, Stmt::Write(Write::Insert(i)) if i.conflict == Conflict::Fail);
+        let chosen = if looks && !twice.is_empty() { self.search.choose(3) } else { 0 };
+        let hidden = match chosen {
+            0 => Vec::new(),
+            1 => twice.iter().map(|t| (tx, t.old)).collect(),
+            _ => twice.iter().map(|t| (tx, t.new)).collect(),
+        };
+        self.world.hide_rows(hidden);
+    }
+
+    fn check_failed_transaction(
+        &mut self,
+        step: usize,
+        reply: Option<&EventKind>,
+    ) -> Result<(), Stop> {
+        match reply.and_then(EventKind::error) {
+            Some(error) if error.class == ErrorClass::Poisoned => Ok(()),
+            Some(_) | None if reply.is_none() => Ok(()),
+            _ => Err(Stop::not_modelled(step, "its transaction had failed")),
+        }
+    }
+
+    /// A statement that the engine refuses to evaluate alone, too, for the
+    /// same reason: that is the outcome of the statement itself.
+    pub fn accept_same_error(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        result: Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let Err(Stop::Refused { error, .. }) = &result else { return result };
+        let seen = self.subject.reply(step).and_then(EventKind::error);
+        if seen.is_some_and(|seen| seen.code == error.code) {
+            self.world.fail(tx);
+            return Ok(());
+        }
+        result
+    }
+
+    fn roll_back_to(&mut self, tx: TxId, step: usize, name: &str) {
+        let Some(before) = self.world.roll_back_to(tx, name) else { return };
+        self.commit_buffer.roll_back_to(tx, before);
+        self.use_rule(step, self.world.concurrency(tx).rules.savepoint);
+    }
+
+    async fn read(&mut self, tx: TxId, step: usize, select: &'a Select) -> Result<(), Stop> {
+        if self.plain_reads_lock(tx, step) {
+            return self.locking_query(tx, step, select).await;
+        }
+        if self.defer_dirty_read(tx, step, select)? {
+            return Ok(());
+        }
+        let mut errors = ExpectedErrors::default();
+        self.lock_tables(tx, step, None, &mut errors);
+        let names = select.sources();
+        let had_snapshot = self.world.tx(tx).snapshot;
+        let mut view = View::new();
+        for (table, of) in self.subject.reading.schema.tables.iter().enumerate() {
+            let read = names.contains(&of.name.as_str());
+            view.push(if read { self.plain_view_of(table, tx, step)? } else { Vec::new() });
+        }
+        let sql = self.tables.select(select, &view);
+        let rows = match self.evaluate(sql, Some(step)).await {
+            Ok(rows) => rows,
+            Err(stop) => return self.accept_same_error(tx, step, Err(stop)),
+        };
+        let rows = self.or_materialised(step, select, &view, rows).await?;
+        // A query that the optimizer answers without a look makes no view.
+        let unread = self.world.concurrency(tx).snapshot.not_taken_by_empty_read;
+        let unread = unread.filter(|_| had_snapshot.is_none());
+        if let Some(rule) = unread.filter(|_| is_trivial(&rows))
+            && self.search.choose(2) == 1
+        {
+            self.world.tx_mut(tx).snapshot = None;
+            self.use_rule(step, rule);
+        }
+        self.use_rule(step, self.world.concurrency(tx).rules.read);
+        self.use_own_writes(tx, step, &view);
+        self.conclude(tx, step, Expected::Rows(rows), errors, None)
+    }
+
+    /// Cites the rule about own writes if the view contains any.
+    fn use_own_writes(&mut self, tx: TxId, step: usize, view: &View) {
+        let own = |v: &Version| v.by == tx && view.iter().any(|ids| ids.contains(&v.id));
+        if self.world.chains().any(|chain| chain.versions.iter().any(own)) {
+            self.use_rule(step, self.world.concurrency(tx).rules.own_writes);
+        }
+    }
+
+    /// Evaluates a query again over tables, if its rows differ from the observed ones:
+    /// an optimizer treats a query over derived tables differently.
+    pub async fn or_materialised(
+        &mut self,
+        step: usize,
+        select: &Select,
+        view: &View,
+        rows: Vec<Row>,
+    ) -> Result<Vec<Row>, Stop> {
+        let seen = self.subject.reply(step).and_then(EventKind::rows);
+        if seen.is_none_or(|seen| same_multiset(seen, &rows)) {
+            return Ok(rows);
+        }
+        let sql = self.tables.select_materialised(select, view);
+        self.evaluate(sql, Some(step)).await
+    }
+
+    /// The view with one table replaced by some of its versions.
+    pub fn narrowed(view: &View, table: usize, ids: Vec<VersionId>) -> View {
+        let mut view = view.clone();
+        view[table] = ids;
+        view
+    }
+}
+
+/// What a statement has in it that no rule here is about.
+fn beyond(statement: &Stmt) -> Option<&'static str> {
+    let mut default = false;
+    statement.visit(&mut |e| default |= matches!(e, isolde_sql::Expr::Default));
+    match statement {
+        _ if default => Some("DEFAULT as a value is not modelled"),
+        Stmt::Select(select) => {
+            let open = select.limit.is_some()
+                && !matches!(select.order, isolde_sql::Order::AllItems { .. });
+            let of = select.locking.as_ref().is_some_and(|l| !l.of.is_empty());
+            if open {
+                Some("which rows LIMIT leaves is not modelled")
+            } else {
+                of.then_some("a lock OF some tables is not modelled")
+            }
+        }
+        Stmt::Write(Write::Update(u)) if u.limit.is_some() || !u.order.is_empty() => {
+            Some("UPDATE with ORDER BY or LIMIT is not modelled")
+        }
+        Stmt::Write(Write::Delete(d)) if d.limit.is_some() || !d.order.is_empty() => {
+            Some("DELETE with ORDER BY or LIMIT is not modelled")
+        }
+        Stmt::Write(Write::Update(u)) if !u.returning.is_empty() => {
+            Some("RETURNING is not modelled")
+        }
+        Stmt::Write(Write::Delete(d)) if !d.returning.is_empty() => {
+            Some("RETURNING is not modelled")
+        }
+        Stmt::Write(Write::Insert(i)) if !i.returning.is_empty() => {
+            Some("RETURNING is not modelled")
+        }
+        Stmt::Write(Write::Insert(i)) => match &i.conflict {
+            Conflict::Update { filter: Some(_), .. } => {
+                Some("ON CONFLICT with a condition is not modelled")
+            }
+            Conflict::DoNothing { key } if !key.is_empty() => {
+                Some("ON CONFLICT DO NOTHING with a key is not modelled")
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// No rows, or one that counts none: what an optimizer may answer by itself.
+fn is_trivial(rows: &[Row]) -> bool {
+    let nothing = |v: &Value| matches!(v, Value::Null | Value::Int(0));
+    rows.is_empty() || rows.len() == 1 && rows[0].iter().all(nothing)
+}

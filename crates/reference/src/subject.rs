@@ -1,0 +1,40 @@
+//! The input of the reference model: one recorded run.
+
+use crate::rules::{self, ConcurrencyModel, SerialOrderPromise};
+use isolde_model::Level;
+use isolde_model::history::{EventKind, History};
+use isolde_model::parsed_case::ParsedCase;
+use isolde_sql::BeginForm;
+
+/// A recorded run and its parsed case.
+pub struct Subject<'a> {
+    pub history: &'a History,
+    pub reading: &'a ParsedCase,
+}
+
+impl<'a> Subject<'a> {
+    /// Whether there are rules for the engine at all.
+    pub fn has_rules(&self) -> bool {
+        (0..self.reading.levels.len())
+            .any(|step| self.concurrency(step, Some(BeginForm::Plain)).is_some())
+    }
+
+    /// Whether all that is committed must have a serial order.
+    pub fn promises_serial_order(&self) -> bool {
+        let concurrency = || self.concurrency(0, Some(BeginForm::Plain));
+        self.reading.levels.iter().all(|l| *l == Level::Serializable)
+            && !concurrency().is_some_and(|c| c.commit.serial_order == SerialOrderPromise::None)
+    }
+
+    pub(crate) fn concurrency(
+        &self,
+        step: usize,
+        begun: Option<BeginForm>,
+    ) -> Option<ConcurrencyModel> {
+        rules::concurrency_model(&self.history.on, self.reading.levels[step], begun)
+    }
+
+    pub(crate) fn reply(&self, step: usize) -> Option<&'a EventKind> {
+        self.history.outcome(step).reply
+    }
+}

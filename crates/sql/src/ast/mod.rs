@@ -1,0 +1,26 @@
+//! The syntax tree of statements and schemas.
+
+mod operator;
+mod query;
+mod schema;
+mod statement;
+mod transaction;
+mod value;
+mod view;
+mod visit;
+mod write;
+
+pub use operator::{Aggregate, Binary, Function, Unary, WindowFunction};
+pub use query::{
+    Cte, Expr, Join, JoinKind, LockPatience, LockStrength, Locking, Order, OrderKey, Select,
+    SelectItem, SetOperator, Source, sources_below,
+};
+pub use schema::{
+    Column, ForeignKey, Generated, Index, IndexPart, Numbered, OnDelete, Schema, Table, View,
+};
+pub use statement::{Ddl, Stmt};
+pub use transaction::{
+    Access, Begin, BeginForm, BeginMode, Characteristics, Control, SetScope, SetTransaction,
+};
+pub use value::{Class, Literal, Type};
+pub use write::{Conflict, Delete, Insert, InsertSource, TableJoin, Update, Write};

@@ -1,0 +1,289 @@
+//! Queries and expressions, which contain each other.
+
+use super::operator::{Aggregate, Binary, Function, Unary, WindowFunction};
+use super::value::{Literal, Type};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expr {
+    Column {
+        qualifier: Option<String>,
+        name: String,
+    },
+    Literal(Literal),
+    Unary(Unary, Box<Expr>),
+    Binary(Binary, Box<Expr>, Box<Expr>),
+    InList {
+        of: Box<Expr>,
+        items: Vec<Expr>,
+        negated: bool,
+    },
+    Between {
+        of: Box<Expr>,
+        low: Box<Expr>,
+        high: Box<Expr>,
+        negated: bool,
+    },
+    Like {
+        of: Box<Expr>,
+        pattern: Box<Expr>,
+        negated: bool,
+    },
+    /// With an operand, each branch has a value that the operand is compared with.
+    Case {
+        operand: Option<Box<Expr>>,
+        branches: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
+    Cast {
+        of: Box<Expr>,
+        to: Type,
+    },
+    Call(Function, Vec<Expr>),
+    InSelect {
+        of: Box<Expr>,
+        select: Box<Select>,
+        negated: bool,
+    },
+    Exists {
+        select: Box<Select>,
+        negated: bool,
+    },
+    /// A scalar subquery. Generated ones are aggregates without groups, so they return exactly one
+    /// row.
+    Scalar(Box<Select>),
+    /// Without an argument it is `count(*)`.
+    Aggregate {
+        function: Aggregate,
+        of: Option<Box<Expr>>,
+        distinct: bool,
+    },
+    Window {
+        function: WindowFunction,
+        of: Option<Box<Expr>>,
+        partition: Vec<Expr>,
+        order: Vec<Expr>,
+    },
+    /// In an upsert, the value that was to be inserted.
+    Incoming(String),
+    /// In a write, the default of the column.
+    Default,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Select {
+    pub ctes: Vec<Cte>,
+    pub distinct: bool,
+    pub items: Vec<SelectItem>,
+    /// None for a query without FROM.
+    pub from: Option<Source>,
+    pub joins: Vec<Join>,
+    pub filter: Option<Expr>,
+    pub group_by: Vec<Expr>,
+    pub having: Option<Expr>,
+    /// In a chain all operators are the same, and associativity does not matter.
+    pub set_operation: Option<(SetOperator, Box<Select>)>,
+    pub order: Order,
+    pub limit: Option<Expr>,
+    pub offset: Option<Expr>,
+    pub locking: Option<Locking>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectItem {
+    Expression {
+        of: Expr,
+        alias: Option<String>,
+    },
+    /// `*`
+    All,
+    /// `t.*`
+    AllOf(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cte {
+    pub name: String,
+    /// Empty if the columns keep the names from the query.
+    pub columns: Vec<String>,
+    pub select: Select,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A table or CTE, with an alias where it occurs twice.
+    Table { name: String, alias: Option<String> },
+    Derived {
+        select: Box<Select>,
+        alias: Option<String>,
+        /// The view that this query replaces, if any.
+        view: Option<String>,
+    },
+}
+
+/// A source joined with all sources before it. In SQL, a join after a comma applies only to the
+/// last source, which makes no difference unless it is RIGHT or FULL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Join {
+    pub kind: JoinKind,
+    pub source: Source,
+    /// Absent in joins without a condition: cross joins, commas, and inner joins written without
+    /// ON.
+    pub on: Option<Expr>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    Inner,
+    Left,
+    Right,
+    Full,
+    Cross,
+    Comma,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperator {
+    Union,
+    UnionAll,
+    Except,
+    Intersect,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    #[default]
+    None,
+    /// By every column of the result, so that only equal rows are ties.
+    AllItems {
+        descending: bool,
+    },
+    By(Vec<OrderKey>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderKey {
+    pub of: Expr,
+    pub descending: bool,
+    pub nulls_first: Option<bool>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Locking {
+    pub strength: LockStrength,
+    /// The tables of FOR UPDATE OF; empty means all.
+    pub of: Vec<String>,
+    pub patience: LockPatience,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockStrength {
+    Update,
+    NoKeyUpdate,
+    Share,
+    KeyShare,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockPatience {
+    Wait,
+    NoWait,
+    SkipLocked,
+    /// `wait 5`
+    Seconds(u32),
+}
+
+impl Expr {
+    pub fn column(name: &str) -> Expr {
+        Expr::Column { qualifier: None, name: name.into() }
+    }
+
+    pub fn int(n: i64) -> Expr {
+        Expr::Literal(Literal::Int(n))
+    }
+
+    pub fn binary(sign: Binary, left: Expr, right: Expr) -> Expr {
+        Expr::Binary(sign, Box::new(left), Box::new(right))
+    }
+
+    pub fn unary(sign: Unary, of: Expr) -> Expr {
+        Expr::Unary(sign, Box::new(of))
+    }
+
+    pub fn and(self, other: Expr) -> Expr {
+        Expr::binary(Binary::And, self, other)
+    }
+
+    pub fn count_all() -> Expr {
+        Expr::Aggregate { function: Aggregate::Count, of: None, distinct: false }
+    }
+}
+
+impl SelectItem {
+    /// The name of the result column; none where the engine chooses one.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            SelectItem::Expression { alias: Some(alias), .. } => Some(alias),
+            SelectItem::Expression { of: Expr::Column { name, .. }, alias: None } => Some(name),
+            SelectItem::Expression { .. } | SelectItem::All | SelectItem::AllOf(_) => None,
+        }
+    }
+}
+
+impl From<Expr> for SelectItem {
+    fn from(of: Expr) -> SelectItem {
+        SelectItem::Expression { of, alias: None }
+    }
+}
+
+impl Source {
+    pub fn named(name: &str) -> Source {
+        Source::Table { name: name.into(), alias: None }
+    }
+
+    /// The name of the table or CTE; none for a derived table.
+    pub fn table(&self) -> Option<&str> {
+        match self {
+            Source::Table { name, .. } => Some(name),
+            Source::Derived { .. } => None,
+        }
+    }
+
+    /// The name that qualifies its columns.
+    pub fn visible_name(&self) -> Option<&str> {
+        match self {
+            Source::Table { name, alias } => Some(alias.as_deref().unwrap_or(name)),
+            Source::Derived { alias, .. } => alias.as_deref(),
+        }
+    }
+
+    pub fn derived(&self) -> Option<&Select> {
+        match self {
+            Source::Table { .. } => None,
+            Source::Derived { select, .. } => Some(select),
+        }
+    }
+}
+
+impl Select {
+    /// The sources in FROM, in order.
+    pub fn from_and_joined(&self) -> impl Iterator<Item = &Source> {
+        self.from.iter().chain(self.joins.iter().map(|j| &j.source))
+    }
+
+    /// The names of all tables and CTEs that it reads, at any depth.
+    pub fn sources(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.from_and_joined().filter_map(Source::table).collect();
+        names.extend(self.parts().flat_map(Select::sources));
+        names.extend(self.own_expressions().flat_map(sources_below));
+        names
+    }
+}
+
+/// The tables and CTEs that the subqueries of an expression read.
+pub fn sources_below(expression: &Expr) -> Vec<&str> {
+    let mut names: Vec<&str> = expression.subquery().map(Select::sources).unwrap_or_default();
+    for child in expression.children() {
+        names.extend(sources_below(child));
+    }
+    names
+}
