@@ -1,0 +1,1 @@
+set session transaction isolation level serializable; lock tables t write; start transaction with consistent snapshot;
