@@ -29,6 +29,7 @@ def connect():
     path = os.path.join(FOLDER, "db")
     connection = sqlite3.connect(path, 0, isolation_level=None, check_same_thread=False)
     connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma foreign_keys = on")
     return connection
 
 def cell(value):

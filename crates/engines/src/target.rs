@@ -1,7 +1,8 @@
 //! Targets that a user can name on the command line, and how each becomes an
 //! engine.
 //!
-//! A new engine is one module and one entry in [`ENGINES`].
+//! What an engine is stands in the catalogue; an entry in [`ENGINES`] says how it
+//! is started or reached.
 
 use crate::connect::url::ServerUrl;
 use crate::driver::shipped;
@@ -15,6 +16,7 @@ use crate::secret::Secret;
 use crate::server::abandoned::AdminConnection;
 use crate::server::via::Runtime;
 use crate::sqlite;
+use isolde_catalog::{EngineDescription, engines};
 use std::fmt;
 use std::path::Path;
 
@@ -23,9 +25,7 @@ type AdminResult = EngineResult<Box<dyn AdminConnection>>;
 
 /// An engine that a user can name.
 pub struct Entry {
-    pub name: &'static str,
-    /// Modes, written after a `+`, with a description of each.
-    pub modes: &'static [(&'static str, &'static str)],
+    pub engine: &'static EngineDescription,
     pub about: &'static str,
     open: fn(&NamedEngine, &Cache) -> Opened,
     /// Connects to a user's server; none for engines without a server.
@@ -36,72 +36,63 @@ pub struct Entry {
 
 pub static ENGINES: &[Entry] = &[
     Entry {
-        name: "sqlite",
-        modes: &[("wal", "write-ahead log"), ("shared-cache", "one cache, READ UNCOMMITTED")],
+        engine: &engines::sqlite::DESCRIPTION,
         about: "in process, always available",
         open: open_sqlite,
         open_url: None,
         admin: None,
     },
     Entry {
-        name: "postgres",
-        modes: &[],
+        engine: &engines::postgres::DESCRIPTION,
         about: "private server",
         open: postgres::open_private,
         open_url: Some(postgres::open_url),
         admin: Some(postgres::admin),
     },
     Entry {
-        name: "mariadb",
-        modes: &[("snapshot", "innodb_snapshot_isolation=ON"), ("nosnapshot", "the same OFF")],
+        engine: &engines::mariadb::DESCRIPTION,
         about: "private server",
         open: mysql::open_mariadb,
         open_url: Some(mysql::open_url),
         admin: Some(mysql::admin),
     },
     Entry {
-        name: "mysql",
-        modes: &[],
+        engine: &engines::mysql::DESCRIPTION,
         about: "private server",
         open: mysql::open_mysql,
         open_url: Some(mysql::open_url),
         admin: Some(mysql::admin),
     },
     Entry {
-        name: "tidb",
-        modes: &[("optimistic", "BEGIN OPTIMISTIC")],
+        engine: &engines::tidb::DESCRIPTION,
         about: "private server, embedded store",
         open: tidb::open_private,
         open_url: Some(tidb::open_url),
         admin: Some(mysql::tidb_admin),
     },
     Entry {
-        name: "dolt",
-        modes: &[],
+        engine: &engines::dolt::DESCRIPTION,
         about: "private server",
         open: dolt::open_private,
         open_url: Some(dolt::open_url),
         admin: Some(mysql::admin),
     },
     Entry {
-        name: "cockroach",
-        modes: &[],
+        engine: &engines::cockroach::DESCRIPTION,
         about: "through its URL; profile untested",
         open: cockroach::no_private_server,
         open_url: Some(postgres::open_cockroach_url),
         admin: Some(postgres::cockroach_admin),
     },
     Entry {
-        name: "turso",
-        modes: &[("mvcc", "BEGIN CONCURRENT")],
+        engine: &engines::turso::DESCRIPTION,
         about: "driver in a separate process",
         open: shipped::open_turso,
         open_url: None,
         admin: None,
     },
     Entry {
-        name: "duckdb",
-        modes: &[],
+        engine: &engines::duckdb::DESCRIPTION,
         about: "driver in a separate process",
         open: shipped::open_duckdb,
         open_url: None,
@@ -141,7 +132,8 @@ impl Target {
         }
         if text.contains("://") {
             let mut url = ServerUrl::parse(text)?;
-            let known = |s: &str| ENGINES.iter().any(|e| e.name == s && e.open_url.is_some());
+            let known =
+                |s: &str| ENGINES.iter().any(|e| e.engine.name == s && e.open_url.is_some());
             if url.scheme == "postgresql" {
                 url.scheme = "postgres".into();
             }
@@ -149,8 +141,11 @@ impl Target {
                 url.scheme = "cockroach".into();
             }
             if !known(&url.scheme) {
-                let names: Vec<&str> =
-                    ENGINES.iter().filter(|e| e.open_url.is_some()).map(|e| e.name).collect();
+                let names: Vec<&str> = ENGINES
+                    .iter()
+                    .filter(|e| e.open_url.is_some())
+                    .map(|e| e.engine.name)
+                    .collect();
                 return Err(format!("`{}://` is not one of {}", url.scheme, names.join(", ")));
             }
             return Ok(Target::Url(url));
@@ -173,8 +168,8 @@ impl Target {
             "cockroachdb" => "cockroach".to_string(),
             other => other.to_string(),
         };
-        let Some(entry) = ENGINES.iter().find(|e| e.name == engine) else {
-            let names: Vec<&str> = ENGINES.iter().map(|e| e.name).collect();
+        let Some(entry) = ENGINES.iter().find(|e| e.engine.name == engine) else {
+            let names: Vec<&str> = ENGINES.iter().map(|e| e.engine.name).collect();
             // A text with a colon may be a mistyped URL with a password in it.
             let text = if text.contains(':') { "this" } else { text };
             return Err(format!(
@@ -183,10 +178,10 @@ impl Target {
             ));
         };
         if let Some(mode) = &mode
-            && !entry.modes.iter().any(|(m, _)| m == mode)
+            && !entry.engine.modes.iter().any(|(m, _)| m == mode)
         {
             let modes: Vec<String> =
-                entry.modes.iter().map(|(m, _)| format!("{engine}+{m}")).collect();
+                entry.engine.modes.iter().map(|(m, _)| format!("{engine}+{m}")).collect();
             let known = if modes.is_empty() { "none".into() } else { modes.join(", ") };
             return Err(format!("`{engine}` has no mode `{mode}`; its modes: {known}"));
         }
@@ -229,7 +224,7 @@ impl Target {
                         |url: &ServerUrl, name: &str| Target::Url(url.clone()).open_as(name);
                     return crate::server::container::open(runtime, named, &open_url);
                 }
-                let entry = ENGINES.iter().find(|e| e.name == named.engine);
+                let entry = ENGINES.iter().find(|e| e.engine.name == named.engine);
                 let entry = entry.expect("the parser accepts only engines in the table");
                 (entry.open)(named, &options.cache)
             }
@@ -260,7 +255,7 @@ impl Target {
     pub fn admin_connection(&self) -> AdminResult {
         let connection = match self {
             Target::Url(url) => {
-                let entry = ENGINES.iter().find(|e| e.name == url.scheme);
+                let entry = ENGINES.iter().find(|e| e.engine.name == url.scheme);
                 entry.and_then(|e| e.admin).map(|admin| admin(url))
             }
             _ => None,
@@ -274,7 +269,7 @@ impl Target {
         let Target::Url(url) = self else {
             return Err(EngineError::Refused(format!("{self} is not a URL")));
         };
-        let entry = ENGINES.iter().find(|e| e.name == url.scheme);
+        let entry = ENGINES.iter().find(|e| e.engine.name == url.scheme);
         match entry.and_then(|e| e.open_url) {
             Some(open) => open(url, name),
             None => Err(EngineError::Refused(format!("{} has no URLs", url.scheme))),

@@ -3,8 +3,8 @@
 use isolde_model::Level;
 use isolde_model::case::{Case, Line, Origin, Parsed, Setup, Statement, Step};
 use isolde_model::parsed_case::{Operation, ParsedCase};
+use isolde_sql::Feature;
 use isolde_sql::dialect::Dialect;
-use isolde_sql::feature::Feature;
 use isolde_sql::fixture::{self, Fixture, Rows};
 use isolde_sql::{BeginForm, Control, Schema, Stmt};
 use std::borrow::Cow;
@@ -108,7 +108,7 @@ impl Item<'_> {
     pub fn statement(&self) -> Cow<'_, Stmt> {
         match self {
             Item::Start(Start::Explicit(form)) => {
-                Cow::Owned(Stmt::Control(Control::Begin(form.begin())))
+                Cow::Owned(Stmt::Control(Control::Begin((*form).into())))
             }
             Item::Start(_) => Cow::Owned(Stmt::Control(Control::SetAutocommit(false))),
             Item::Statement(statement) => Cow::Borrowed(*statement),

@@ -129,8 +129,7 @@ fn compare(target: &str, levels: &[Level], wanted: usize, tolerated: usize) {
     let mut dialect = info.dialect();
     // Instrumentation does not follow the actions of foreign keys.
     dialect.features = dialect.features.without(Feature::ForeignKeyAction);
-    let (engine, version) = info.understood_as();
-    let capabilities = EngineCapabilities::of(engine, version);
+    let capabilities = info.capabilities();
     let mut options = Options::new(levels.to_vec(), levels[0]);
     options.own_levels = false;
     let generator = Generator::new(dialect, 77, options);

@@ -10,57 +10,8 @@
 
 use crate::value::Row;
 use crate::{Case, Level, Value};
-use isolde_sql::dialect::{Dialect, Family};
+pub use isolde_catalog::{ErrorClass, ErrorEffect, Follows, TargetInfo};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct TargetInfo {
-    /// As the user named it, with any password removed.
-    pub target: String,
-    /// The engine's name with its mode, such as `sqlite+wal`.
-    pub engine: String,
-    pub version: String,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<String, String>,
-    /// Set where a driver says so; an engine that is built in follows itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub follows: Option<Follows>,
-}
-
-/// The engine whose dialect and rules a driver's database follows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Follows {
-    /// The version of this vocabulary: [`Follows::VERSION`].
-    pub rules: u32,
-    /// With its mode: `sqlite+wal`.
-    pub engine: String,
-    /// The version of that engine, on which its dialect depends.
-    pub version: String,
-}
-
-impl Follows {
-    pub const VERSION: u32 = 1;
-}
-
-impl TargetInfo {
-    /// The engine and the version by whose dialect and rules it is understood.
-    pub fn understood_as(&self) -> (&str, &str) {
-        match &self.follows {
-            Some(follows) => (&follows.engine, &follows.version),
-            None => (&self.engine, &self.version),
-        }
-    }
-
-    pub fn dialect(&self) -> Dialect {
-        let (engine, version) = self.understood_as();
-        Dialect::for_engine(engine, version)
-    }
-
-    pub fn family(&self) -> Family {
-        Family::of(self.understood_as().0)
-    }
-}
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
@@ -208,91 +159,6 @@ impl DbError {
             effect: ErrorEffect::Lost,
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorClass {
-    Deadlock,
-    Serialization,
-    WriteConflict,
-    LockTimeout,
-    /// The engine would have to wait and says so at once.
-    Busy,
-    Constraint,
-    /// The statement makes no sense to this engine.
-    Rejected,
-    /// The transaction had failed before; only its end is accepted.
-    Poisoned,
-    ReadOnly,
-    /// The runner's own limit ended the statement.
-    Cancelled,
-    /// The session or the server is gone.
-    Lost,
-    /// The engine says that it is broken inside.
-    Internal,
-    Other,
-}
-
-impl ErrorClass {
-    /// Its name in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            ErrorClass::Deadlock => "deadlock",
-            ErrorClass::Serialization => "serialization",
-            ErrorClass::WriteConflict => "write_conflict",
-            ErrorClass::LockTimeout => "lock_timeout",
-            ErrorClass::Busy => "busy",
-            ErrorClass::Constraint => "constraint",
-            ErrorClass::Rejected => "rejected",
-            ErrorClass::Poisoned => "poisoned",
-            ErrorClass::ReadOnly => "read_only",
-            ErrorClass::Cancelled => "cancelled",
-            ErrorClass::Lost => "lost",
-            ErrorClass::Internal => "internal",
-            ErrorClass::Other => "other",
-        }
-    }
-
-    /// What such an error is called in a sentence.
-    pub fn noun(self) -> &'static str {
-        match self {
-            ErrorClass::Deadlock => "a deadlock",
-            ErrorClass::Serialization => "a serialization failure",
-            ErrorClass::WriteConflict => "a write conflict",
-            ErrorClass::LockTimeout | ErrorClass::Busy => "a lock that it did not get",
-            ErrorClass::Constraint => "a constraint violation",
-            ErrorClass::ReadOnly => "a read-only error",
-            _ => "an error",
-        }
-    }
-
-    /// Whether concurrent transactions caused the error, so that the same
-    /// transaction may succeed when it is repeated.
-    pub fn is_conflict(self) -> bool {
-        matches!(
-            self,
-            ErrorClass::Deadlock
-                | ErrorClass::Serialization
-                | ErrorClass::WriteConflict
-                | ErrorClass::LockTimeout
-                | ErrorClass::Busy
-        )
-    }
-}
-
-/// What an error did to the transaction around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ErrorEffect {
-    /// Only the statement is undone.
-    Statement,
-    /// The transaction can only be rolled back (to a savepoint, perhaps).
-    Poisoned,
-    /// The engine has rolled the whole transaction back.
-    RolledBack,
-    /// The connection is gone, and the transaction with it.
-    Lost,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

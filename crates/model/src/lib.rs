@@ -7,7 +7,6 @@
 
 #![forbid(unsafe_code)]
 
-pub mod anomaly;
 pub mod breach;
 pub mod case;
 pub mod difference;
@@ -18,7 +17,6 @@ pub mod history;
 pub mod inquiry;
 pub mod matrix;
 pub mod parsed_case;
-pub mod profile;
 pub mod random;
 pub mod recording;
 pub mod trace;
@@ -26,11 +24,9 @@ pub mod transcript;
 pub mod value;
 pub mod verdict;
 
-pub use anomaly::Anomaly;
 pub use case::Case;
 pub use history::History;
-pub use isolde_sql::Level;
-pub use profile::Profile;
+pub use isolde_catalog::{Anomaly, Level, Profile, anomaly, profile};
 pub use trace::Trace;
 pub use value::Value;
 pub use verdict::Verdict;

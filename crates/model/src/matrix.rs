@@ -8,7 +8,7 @@ use crate::anomaly::Anomaly;
 use crate::case::{Case, Variant};
 use crate::expectations;
 use crate::history::{ErrorClass, EventKind, History};
-use isolde_sql::level::Level;
+use isolde_sql::Level;
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -64,7 +64,8 @@
 //! # How the crate is arranged
 //! Visibility, conflicts and re-checks are the model's own; the engine itself
 //! evaluates expressions, on the row versions that a statement sees
-//! ([`version_tables`]). The behaviour of engines is data ([`rules`]). `subject`
+//! ([`version_tables`]). The behaviour of engines is data, in the catalogue of
+//! engines. `subject`
 //! is the recorded run, `world` the state of the database, `model` the parts of
 //! one replay, `statements`, `constraints` and `commit` what statements do,
 //! `outcome` the comparison with what was observed, `replay` the order of events,
@@ -83,7 +84,6 @@ mod constraints;
 mod model;
 mod outcome;
 mod replay;
-pub mod rules;
 mod search;
 mod statements;
 mod stop;

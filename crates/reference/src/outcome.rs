@@ -1,9 +1,9 @@
 //! The comparison of the observed outcome of a statement with the allowed ones.
 
 use crate::model::ReferenceModel;
-use crate::rules::Rule;
 use crate::stop::Stop;
 use crate::world::{Chain, End, Store, TxId, Version};
+use isolde_catalog::Rule;
 use isolde_model::breach::{Breach, Obstacle, RowDiff};
 use isolde_model::history::{DbError, ErrorClass, EventKind};
 use isolde_model::parsed_case::Operation;

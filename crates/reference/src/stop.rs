@@ -1,6 +1,6 @@
 //! The reasons for which a replay ends before the last event of its run.
 
-use crate::rules::Rule;
+use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
 use isolde_model::history::DbError;
 

@@ -1,6 +1,6 @@
 //! The input of the reference model: one recorded run.
 
-use crate::rules::{self, ConcurrencyModel, SerialOrderPromise};
+use isolde_catalog::{self as catalog, ConcurrencyModel, SerialOrderPromise};
 use isolde_model::Level;
 use isolde_model::history::{EventKind, History};
 use isolde_model::parsed_case::ParsedCase;
@@ -31,7 +31,7 @@ impl<'a> Subject<'a> {
         step: usize,
         begun: Option<BeginForm>,
     ) -> Option<ConcurrencyModel> {
-        rules::concurrency_model(&self.history.on, self.reading.levels[step], begun)
+        catalog::concurrency_model(&self.history.on, self.reading.levels[step], begun)
     }
 
     pub(crate) fn reply(&self, step: usize) -> Option<&'a EventKind> {

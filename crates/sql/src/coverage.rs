@@ -1,11 +1,11 @@
 //! The features that statements exercise.
 
 use crate::ast::{
-    Access, Begin, BeginForm, BeginMode, Conflict, Control, Ddl, Expr, Index, Insert, InsertSource,
-    JoinKind, LockPatience, LockStrength, OnDelete, Order, Schema, Select, SetOperator, Source,
-    Stmt, Table, Type, Write,
+    Access, Begin, BeginMode, Conflict, Control, Ddl, Expr, Index, Insert, InsertSource, JoinKind,
+    LockPatience, LockStrength, OnDelete, Order, Schema, Select, SetOperator, Source, Stmt, Table,
+    Type, Write,
 };
-use crate::feature::Feature;
+use isolde_catalog::Feature;
 
 impl Stmt {
     /// The features that it exercises, those of the tables that it writes included.
@@ -26,20 +26,6 @@ impl Stmt {
         found.sort_unstable();
         found.dedup();
         found
-    }
-}
-
-impl BeginForm {
-    /// The feature that this form needs; the plain form needs none.
-    pub fn feature(self) -> Option<Feature> {
-        match self {
-            BeginForm::Plain => None,
-            BeginForm::ReadOnly => Some(Feature::ReadOnly),
-            BeginForm::ConsistentSnapshot => Some(Feature::ConsistentSnapshot),
-            BeginForm::Immediate => Some(Feature::Immediate),
-            BeginForm::Pessimistic => Some(Feature::Pessimistic),
-            BeginForm::Optimistic => Some(Feature::Optimistic),
-        }
     }
 }
 

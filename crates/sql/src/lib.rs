@@ -14,26 +14,21 @@
 //! generated schemas are unique over all tables, so a name needs a qualifier
 //! only where one table occurs twice.
 //!
-//! This crate does no I/O and depends on no other crate of the project.
+//! Dialects and their features are data of the catalogue of engines. This crate does no I/O.
 
 #![forbid(unsafe_code)]
 
 mod ast;
 mod coverage;
-pub mod dialect;
-pub mod feature;
 pub mod fixture;
-pub mod level;
 pub mod lexer;
 pub mod read;
 pub mod render;
-pub mod selector;
 
 pub use ast::*;
 pub use coverage::type_feature;
-pub use dialect::{Dialect, Family};
-pub use feature::{Feature, Features};
 pub use fixture::Fixture;
-pub use level::Level;
+pub use isolde_catalog::{
+    BeginForm, Dialect, Family, Feature, Features, Level, Selector, dialect, selector,
+};
 pub use lexer::*;
-pub use selector::Selector;

@@ -4,6 +4,7 @@
 
 use isolde_bench::open;
 use isolde_bench::timed::Timed;
+use isolde_catalog::CurrentReadScope;
 use isolde_engines::engine::{Engine, Session, TxStatus};
 use isolde_engines::runner::Runner;
 use isolde_generator::{Generator, Options};
@@ -13,7 +14,7 @@ use isolde_model::history::{EventKind, TxEnd};
 use isolde_model::parsed_case::ParsedCase;
 use isolde_model::profile::Waiting;
 use isolde_model::{Case, History, Level, case};
-use isolde_oracles::instrument::{EngineCapabilities, Instrument, Present};
+use isolde_oracles::instrument::Instrument;
 use isolde_oracles::{DEFAULT_ORACLES, Oracle};
 use isolde_sql as sql;
 use std::time::{Duration, Instant};
@@ -168,8 +169,7 @@ fn timed(
 /// version-set reads before each statement.
 fn instrumentation(executor: &mut Executor, generator: &Generator, cases: u64) -> String {
     let info = executor.runner.engine.info().clone();
-    let (engine, version) = info.understood_as();
-    let capabilities = EngineCapabilities::of(engine, version);
+    let capabilities = info.capabilities();
     let mut times = [Duration::ZERO; 3];
     let mut steps = [0; 3];
     for number in 0..cases {
@@ -184,7 +184,7 @@ fn instrumentation(executor: &mut Executor, generator: &Generator, cases: u64) -
             ..Fixture::of(&plan)
         };
         let instrumented = instrument.case(&case, &operations).case;
-        let probed = instrument.case_with_views(&case, &operations, Present::Nothing).case;
+        let probed = instrument.case_with_views(&case, &operations, CurrentReadScope::Nothing).case;
         for (n, (fixture, case)) in [
             (&plain, &case),
             (&instrumented_fixture, &instrumented),

@@ -14,6 +14,10 @@ pub struct ListArgs {
     /// Print the rules of the engines instead, as Markdown.
     #[arg(long, conflicts_with_all = ["regex", "markdown", "cases"])]
     pub rules: bool,
+    /// Print what Isolde knows about an engine instead, as JSON: features, capabilities and
+    /// concurrency models, in the form in which a driver describes its database.
+    #[arg(long, value_name = "ENGINE@VERSION", conflicts_with_all = ["regex", "markdown", "cases", "rules"])]
+    pub engine: Option<String>,
     /// Folder of the library [default: ./cases if it exists, else the built-in library]
     #[arg(long, value_name = "DIR")]
     pub cases: Option<PathBuf>,

@@ -4,17 +4,21 @@ use super::Outcome;
 use super::context::Context;
 use crate::args::list::ListArgs;
 use crate::console::Style;
-use crate::exit_code::ExitCode;
+use crate::exit_code::{ExitCode, Failure};
 use crate::known_bugs;
 use crate::library::{self, BugStatus, Entry, Occurrence};
 use crate::table::layout;
-use isolde_reference::rules;
+use isolde_catalog::{self as catalog, page};
 use serde_json::json;
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Outcome {
     let console = context.console;
     if args.rules {
-        console.print(&rules::page::markdown());
+        console.print(&page::markdown());
+        return Ok(ExitCode::Success);
+    }
+    if let Some(engine) = &args.engine {
+        console.print(&description(engine)?);
         return Ok(ExitCode::Success);
     }
     let entries = library::load(args.cases.as_deref(), args.regex.as_deref())?;
@@ -45,6 +49,24 @@ pub fn run(context: &Context<'_>, args: &ListArgs) -> Outcome {
         console.comment(&known_bugs::count(&entries));
     }
     Ok(ExitCode::Success)
+}
+
+/// The description of an engine such as `postgres@15` or `tidb+optimistic@8.5`.
+fn description(named: &str) -> Result<String, Failure> {
+    let bad = |why: String| Failure::new(ExitCode::Usage, why);
+    let (engine, version) = named.split_once('@').unwrap_or((named, ""));
+    let Some(known) = catalog::engines::description(engine) else {
+        let names: Vec<&str> = catalog::engines::ENGINES.iter().map(|e| e.name).collect();
+        return Err(bad(format!("`{engine}` is not one of {}", names.join(", "))));
+    };
+    if version.is_empty() {
+        let name = known.name;
+        return Err(bad(format!("`{named}` lacks a version: write --engine {name}@VERSION")));
+    }
+    let description = catalog::describe(engine, version);
+    serde_json::to_string_pretty(&description)
+        .map(|text| text + "\n")
+        .map_err(|e| Failure::new(ExitCode::Internal, e.to_string()))
 }
 
 fn engines(entry: &Entry) -> String {

@@ -61,7 +61,12 @@ pub fn run(context: &Context<'_>) -> Outcome {
     console.print(&indent(&layout(&rows, 56, &plain)));
     let modes: Vec<String> = target::ENGINES
         .iter()
-        .flat_map(|e| e.modes.iter().map(move |(mode, what)| format!("{}+{mode} ({what})", e.name)))
+        .flat_map(|e| {
+            e.engine
+                .modes
+                .iter()
+                .map(move |(mode, what)| format!("{}+{mode} ({what})", e.engine.name))
+        })
         .collect();
     console.comment(&format!("Modes: {}.", modes.join(", ")));
     console.comment(

@@ -6,7 +6,6 @@ use crate::engine::{Outcome, Reply, TxStatus, WaitState};
 use isolde_model::history::{DbError, ErrorClass, ErrorEffect, Follows};
 use isolde_model::value::Row;
 use isolde_model::{Level, Profile};
-use isolde_sql::dialect::Family;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -28,7 +27,7 @@ pub struct Hello {
     pub settings: BTreeMap<String, String>,
     /// The engine whose dialect and rules the database follows.
     #[serde(default)]
-    pub follows: Option<Follows>,
+    pub follows: Option<Box<Follows>>,
     #[serde(default)]
     pub level_sql: BTreeMap<Level, Vec<String>>,
     #[serde(default)]
@@ -64,7 +63,9 @@ impl Hello {
             && !self.can("waiting")
         {
             Some("profile.waiting is \"probe\", but `can` does not list \"waiting\"".into())
-        } else if let Some(invalidity) = self.follows.as_ref().and_then(follows_nobody) {
+        } else if let Some(invalidity) =
+            self.follows.as_ref().and_then(|follows| follows.invalidity())
+        {
             Some(invalidity)
         } else if let Some(what) = unknown {
             Some(format!("`can` lists {what:?}; it may list \"waiting\" and \"cancel\""))
@@ -73,21 +74,6 @@ impl Hello {
                 .or_else(|| unlisted(&self.begin_at_sql))
                 .map(|level| format!("{level} has statements but is not in profile.levels"))
         }
-    }
-}
-
-/// The error in the engine that it claims to follow.
-fn follows_nobody(follows: &Follows) -> Option<String> {
-    let Follows { rules, engine, version } = follows;
-    if *rules != Follows::VERSION {
-        let known = Follows::VERSION;
-        Some(format!("follows.rules is {rules}; the rules that Isolde knows have version {known}"))
-    } else if Family::of(engine) == Family::Other {
-        Some(format!("follows.engine is {engine:?}, which has no dialect here: see `isolde list`"))
-    } else if version.trim().is_empty() {
-        Some("follows.version must not be empty: a dialect depends on it".into())
-    } else {
-        None
     }
 }
 
@@ -309,17 +295,28 @@ mod tests {
     }
 
     #[test]
-    fn the_engine_that_a_driver_follows_must_exist() {
-        let follows = |rules, engine: &str, version: &str| {
-            follows_nobody(&Follows { rules, engine: engine.into(), version: version.into() })
+    fn wrong_description_of_a_database_is_refused() {
+        let invalidity = |follows: &str| {
+            let line = format!(
+                r#"{{"id":1,"reply":"hello","protocol":1,"name":"x","version":"1","profile":
+                   {{"levels":[{{"level":"SNAPSHOT"}}],"default_level":"SNAPSHOT",
+                   "waiting":"never"}},"follows":{follows}}}"#
+            );
+            let Ok((_, Message::Hello(hello))) = read_line(&line) else { panic!("{line}") };
+            hello.invalidity()
         };
-        assert_eq!(follows(1, "sqlite+wal", "3.45"), None);
-        for (invalidity, why) in [
-            (follows(2, "sqlite", "3.45"), "version 1"),
-            (follows(1, "oracle", "23"), "no dialect here"),
-            (follows(1, "postgres", " "), "must not be empty"),
+        assert_eq!(invalidity(r#"{"rules":1,"engine":"sqlite+wal","version":"3.45"}"#), None);
+        let own =
+            r#"{"rules":1,"engine":"plain","levels":{"SNAPSHOT":{"snapshot":{"taken":"begin"}}}}"#;
+        assert_eq!(invalidity(own), None);
+        for (follows, why) in [
+            (r#"{"rules":2,"engine":"sqlite","version":"3.45"}"#, "version 1"),
+            (r#"{"rules":1,"engine":"oracle","version":"23"}"#, "no dialect here"),
+            (r#"{"rules":1,"engine":"postgres","version":" "}"#, "must not be empty"),
+            (&own.replace("taken", "when"), "no field snapshot.when"),
         ] {
-            assert!(invalidity.as_ref().is_some_and(|f| f.contains(why)), "{invalidity:?}");
+            let found = invalidity(follows);
+            assert!(found.as_ref().is_some_and(|f| f.contains(why)), "{found:?}");
         }
     }
 

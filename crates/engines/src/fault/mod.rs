@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn unsupported_on_names_what_an_engine_lacks() {
         let on = |name: &str, engine: &str| {
-            let profile = crate::sqlite::profile(crate::sqlite::Mode::RollbackJournal);
+            let profile = isolde_catalog::engines::profile("sqlite", "");
             find(name).unwrap().unsupported_on(engine, &profile)
         };
         assert!(on("weaker-level", "sqlite").is_some());

@@ -1,7 +1,9 @@
 //! What faults need of an engine, and which engines have it.
 
-use isolde_model::Profile;
-use isolde_sql::Family;
+use isolde_catalog::{
+    BeginForm, ConcurrencyModel, Family, Feature, Level, Profile, SnapshotAt, TargetInfo,
+    concurrency_model,
+};
 
 /// The kind of additional connection that a fault answers from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,9 +15,16 @@ pub(super) enum Side {
     Snapshot,
 }
 
-/// The engine's name without its mode.
-fn base(engine: &str) -> &str {
-    engine.split('+').next().unwrap_or(engine)
+/// What the catalogue says about the newest version of an engine.
+fn facts(engine: &str) -> TargetInfo {
+    TargetInfo { engine: engine.into(), version: NEWEST.into(), ..TargetInfo::default() }
+}
+
+/// Later than any version of any engine.
+const NEWEST: &str = "99999";
+
+fn model(engine: &str, level: Level) -> Option<ConcurrencyModel> {
+    concurrency_model(&facts(engine), level, Some(BeginForm::Plain))
 }
 
 /// Whether an error aborts the transaction unless there is a savepoint.
@@ -25,11 +34,15 @@ pub(super) fn poisons(family: Family) -> bool {
 
 /// The first statements on the additional connection.
 pub(super) fn greeting(engine: &str, side: Side) -> &'static [&'static str] {
+    let family = Family::of(engine);
     // Others of the family accept the level and do not read uncommitted rows.
-    let reads_dirty = matches!(base(engine), "mysql" | "mariadb");
+    let reads_dirty = model(engine, Level::ReadUncommitted)
+        .is_some_and(|model| model.snapshot.taken == SnapshotAt::Dirty);
     match side {
-        Side::Dirty if reads_dirty => &["set session transaction isolation level read uncommitted"],
-        Side::Snapshot if Family::of(engine) == Family::Mysql => {
+        Side::Dirty if reads_dirty && family == Family::Mysql => {
+            &["set session transaction isolation level read uncommitted"]
+        }
+        Side::Snapshot if family == Family::Mysql => {
             &["set session transaction isolation level repeatable read"]
         }
         _ => &[],
@@ -58,46 +71,53 @@ pub(super) fn nothing(_: &str, _: &Profile) -> Option<&'static str> {
 }
 
 pub(super) fn one_level(engine: &str, profile: &Profile) -> Option<&'static str> {
-    match base(engine) {
-        "dolt" => Some("all its levels are the same"),
-        _ if profile.levels.len() < 2 => Some("it has one level only"),
-        _ => None,
+    let mut models = profile.level_names().into_iter().map(|level| model(engine, level));
+    let first = models.next();
+    if profile.levels.len() < 2 {
+        Some("it has one level only")
+    } else if first.as_ref().is_some_and(Option::is_some)
+        && models.all(|m| Some(&m) == first.as_ref())
+    {
+        Some("all its levels are the same")
+    } else {
+        None
     }
 }
 
 pub(super) fn savepoints(engine: &str, _: &Profile) -> Option<&'static str> {
-    match base(engine) {
-        "duckdb" => Some("it has no savepoints"),
-        _ if Family::of(engine) == Family::Other => Some("unknown whether it has savepoints"),
-        _ => None,
+    match facts(engine).dialect() {
+        dialect if dialect.has(Feature::Savepoint) => None,
+        dialect if dialect.family == Family::Other => Some("unknown whether it has savepoints"),
+        _ => Some("it has no savepoints"),
     }
 }
 
 /// A column with a row's physical place, or a LIMIT on changes.
 pub(super) fn row_places(engine: &str, _: &Profile) -> Option<&'static str> {
-    match base(engine) {
-        "cockroach" => Some("it has no column for the place of a row"),
-        _ if Family::of(engine) == Family::Other => {
+    match facts(engine).capabilities() {
+        capabilities if capabilities.addresses_rows => None,
+        capabilities if capabilities.family == Family::Other => {
             Some("unknown how it identifies the place of a row")
         }
-        _ => None,
+        _ => Some("it has no column for the place of a row"),
     }
 }
 
 /// A reader that keeps its snapshot and blocks no other session.
-pub(super) fn snapshots(engine: &str, _: &Profile) -> Option<&'static str> {
-    match engine {
-        "sqlite" | "sqlite+shared-cache" => Some("its readers keep writers from committing"),
-        _ => None,
-    }
+pub(super) fn snapshots(engine: &str, profile: &Profile) -> Option<&'static str> {
+    let readers_block = model(engine, profile.default_level).is_some_and(|model| {
+        model.commit.waits_for_readers.is_some() || model.locking.table_locks.is_some()
+    });
+    readers_block.then_some("its readers keep writers from committing")
 }
 
 /// A write that is refused must leave the transaction as it was.
-pub(super) fn undone_alone(engine: &str, _: &Profile) -> Option<&'static str> {
-    match base(engine) {
-        "duckdb" => Some("an error ends its transaction, and it has no savepoints"),
-        _ => None,
-    }
+pub(super) fn undone_alone(engine: &str, profile: &Profile) -> Option<&'static str> {
+    let errors_abort =
+        model(engine, profile.default_level).is_some_and(|m| m.error_aborts_transaction());
+    let lacks_savepoints = !facts(engine).dialect().has(Feature::Savepoint);
+    (errors_abort && lacks_savepoints)
+        .then_some("an error ends its transaction, and it has no savepoints")
 }
 
 /// An INSERT that replaces.

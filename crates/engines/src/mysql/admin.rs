@@ -1,7 +1,6 @@
 //! Logging in to a user's server, and listing and dropping the databases that
 //! Isolde has made there.
 
-use super::profile::mysql_profile;
 use super::wire::MySqlSession;
 use crate::connect::address::ServerAddress;
 use crate::connect::password;
@@ -9,6 +8,7 @@ use crate::connect::tls::Tls;
 use crate::connect::url::ServerUrl;
 use crate::engine::{EngineError, EngineResult, Outcome, WORK_LIMIT, query_text, run_to_end};
 use crate::server::abandoned::AdminConnection;
+use isolde_catalog::engines;
 use isolde_model::Value;
 use std::sync::Arc;
 
@@ -65,7 +65,8 @@ pub(super) fn address(url: &ServerUrl, port: u16) -> EngineResult<ServerAddress>
 
 fn open(url: &ServerUrl, port: u16) -> EngineResult<Box<dyn AdminConnection>> {
     let address = address(url, port)?;
-    let session = address.connect(url.database.as_deref(), &Arc::new(mysql_profile()))?;
+    let session =
+        address.connect(url.database.as_deref(), &Arc::new(engines::profile("mysql", "")))?;
     Ok(Box::new(AdminSession(session)))
 }
 

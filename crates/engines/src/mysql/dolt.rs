@@ -2,7 +2,6 @@
 //! that cannot be merged fail at COMMIT with error 1213.
 
 use super::engine::MySqlEngine;
-use super::errors::common_errors;
 use super::flavour::{Flavour, View};
 use super::private_server::{RunningServer, check_port};
 use super::wire::MySqlSession;
@@ -12,58 +11,15 @@ use crate::fetch::install::{self, Cache, Install};
 use crate::named_engine::NamedEngine;
 use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, program};
-use isolde_model::Level;
-use isolde_model::history::{ErrorClass, ErrorEffect};
-use isolde_model::profile::{
-    Ddl, ErrorRule, Profile, Promise, Protocol, ReadVisibility, Waiting, rule,
-};
+use isolde_catalog::engines;
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
 
-pub fn profile() -> Profile {
-    // All four names are accepted; the manual describes one behaviour and does
-    // not state which anomalies it allows.
-    let level = |level: Level| Promise { level, allows: None, by: "merge at commit".into() };
-    Profile {
-        levels: vec![
-            level(Level::ReadUncommitted),
-            level(Level::ReadCommitted),
-            level(Level::RepeatableRead),
-            level(Level::Serializable),
-        ],
-        default_level: Level::RepeatableRead,
-        begin: "begin".into(),
-        waiting: Waiting::Never,
-        ddl: Ddl::CommitsImplicitly,
-        errors: errors(),
-        other_errors: ErrorEffect::Statement,
-        documentation: "https://docs.dolthub.com/sql-reference/sql-support/supported-statements"
-            .into(),
-        untested: false,
-        commit_ordered: Vec::new(),
-        protocol: Protocol::Occ,
-        read_visibility: Level::ALL.map(|level| (level, ReadVisibility::SnapshotOfBegin)).to_vec(),
-    }
-}
-
-fn errors() -> Vec<ErrorRule> {
-    let mut errors = common_errors();
-    // Dolt's code for errors that have no other: a CHECK, or a merge that
-    // violates a constraint.
-    for says in ["constraint violations", "Check constraint"] {
-        errors.push(ErrorRule {
-            says: Some(says.into()),
-            ..rule("1105", ErrorClass::Constraint, ErrorEffect::Statement)
-        });
-    }
-    errors
-}
-
 fn flavour(_: &mut MySqlSession, _: Option<&str>) -> EngineResult<Flavour> {
     Ok(Flavour {
         engine: "dolt".into(),
-        profile: profile(),
+        profile: engines::profile("dolt", ""),
         view: View::Nothing,
         greeting: Vec::new(),
         version_sql: "select dolt_version()",

@@ -1,8 +1,8 @@
 //! What differs between the servers of the family, as reported by the server.
 
-use super::profile::{mariadb_profile, mysql_profile};
 use super::wire::MySqlSession;
 use crate::engine::{EngineResult, query_text};
+use isolde_catalog::engines;
 use isolde_model::Profile;
 
 pub const VERSION_SQL: &str = "select version()";
@@ -42,7 +42,7 @@ pub fn innodb_flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineR
         || control.server_version.to_ascii_lowercase().contains("mariadb");
     if maria {
         let setting = query_text(control, "select @@innodb_snapshot_isolation").unwrap_or_default();
-        let profile = mariadb_profile(setting == "1");
+        let profile = engines::profile("mariadb", if setting == "1" { "snapshot" } else { "" });
         let engine = mode.map_or("mariadb".to_string(), |m| format!("mariadb+{m}"));
         let numbers = version_numbers(&version);
         let view = if numbers < (10, 5) { View::OldInnodbStatus } else { View::InnodbStatus };
@@ -58,7 +58,7 @@ pub fn innodb_flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineR
     let view = if modern { View::DataLockWaits } else { View::OldInnodbStatus };
     Ok(Flavour {
         engine: "mysql".into(),
-        profile: mysql_profile(),
+        profile: engines::profile("mysql", ""),
         view,
         greeting: patience(),
         version_sql: VERSION_SQL,

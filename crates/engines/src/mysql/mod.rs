@@ -11,13 +11,11 @@
 mod admin;
 pub mod dolt;
 mod engine;
-mod errors;
 mod flavour;
 mod hidden;
 mod innodb;
 mod open;
 mod private_server;
-mod profile;
 pub mod tidb;
 mod tidb_waits;
 mod views;

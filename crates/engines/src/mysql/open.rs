@@ -5,7 +5,6 @@ use super::admin;
 use super::engine::{MySqlEngine, Restart};
 use super::flavour::{FlavourOf, innodb_flavour};
 use super::private_server::{self, RunningServer};
-use super::profile::mysql_profile;
 use super::wire::MySqlSession;
 use crate::connect::url::ServerUrl;
 use crate::engine::*;
@@ -57,8 +56,10 @@ impl MySqlEngine {
         flavour: FlavourOf,
     ) -> EngineResult<Box<dyn Engine>> {
         let address = admin::address(url, port)?;
-        let mut control: MySqlSession =
-            address.connect(url.database.as_deref(), &Arc::new(mysql_profile()))?;
+        let mut control: MySqlSession = address.connect(
+            url.database.as_deref(),
+            &Arc::new(isolde_catalog::engines::profile("mysql", "")),
+        )?;
         let flavour = flavour(&mut control, None)?;
         let database = Owner::this_process().fresh_database_name();
         let create = format!("create database {database}");
@@ -72,7 +73,8 @@ impl MySqlEngine {
         match made {
             Ok(engine) => Ok(Box::new(engine)),
             Err(error) => {
-                let mut admin: MySqlSession = address.connect(None, &Arc::new(mysql_profile()))?;
+                let mut admin: MySqlSession = address
+                    .connect(None, &Arc::new(isolde_catalog::engines::profile("mysql", "")))?;
                 run_to_end(&mut admin, &format!("drop database {database}"), WORK_LIMIT)?;
                 Err(error)
             }

@@ -1,6 +1,5 @@
 //! Starts private MariaDB and MySQL servers of any version.
 
-use super::profile::mysql_profile;
 use super::wire::MySqlSession;
 use crate::connect::address::ServerAddress;
 use crate::engine::*;
@@ -73,7 +72,8 @@ pub fn start(install: &Install, cache: &Cache, named: &NamedEngine) -> EngineRes
 
 /// Connects, and checks that the answering server is the one that was started.
 fn check_ours(server: &PrivateServer, address: &ServerAddress) -> EngineResult<MySqlSession> {
-    let mut control: MySqlSession = address.connect(None, &Arc::new(mysql_profile()))?;
+    let mut control: MySqlSession =
+        address.connect(None, &Arc::new(isolde_catalog::engines::profile("mysql", "")))?;
     let reported = PathBuf::from(query_text(&mut control, "select @@datadir")?);
     if reported != server.data {
         return Err(EngineError::Refused(format!(
@@ -91,7 +91,7 @@ pub fn check_port(
     password: &Secret,
 ) -> EngineResult<(ServerAddress, MySqlSession)> {
     let address = ServerAddress::loopback(server.port, "root", Some(password));
-    let profile = Arc::new(mysql_profile());
+    let profile = Arc::new(isolde_catalog::engines::profile("mysql", ""));
     let ours = || match server.owns_its_port() {
         true => Ok(()),
         false => Err(EngineError::Refused(format!(

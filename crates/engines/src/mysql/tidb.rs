@@ -1,7 +1,6 @@
 //! TiDB on its embedded store, pessimistic (the default) or optimistic.
 
 use super::engine::MySqlEngine;
-use super::errors::common_errors;
 use super::flavour::{Flavour, VERSION_SQL, View};
 use super::private_server::{RunningServer, check_port, write_init_file};
 use super::wire::MySqlSession;
@@ -11,45 +10,10 @@ use crate::fetch::install::{self, Cache, Install};
 use crate::named_engine::NamedEngine;
 use crate::secret::Secret;
 use crate::server::{PrivateServer, Recipe, free_port, program};
-use isolde_model::history::{ErrorClass, ErrorEffect};
-use isolde_model::profile::{Ddl, Profile, Protocol, ReadVisibility, Waiting, promise, rule};
-use isolde_model::{Anomaly, Level};
+use isolde_catalog::engines;
 use rustix::process::Signal;
 use std::path::Path;
 use std::process::Command;
-
-pub fn profile(optimistic: bool) -> Profile {
-    use Anomaly::*;
-    let mut errors = vec![
-        rule("9007", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
-        rule("8002", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
-        rule("8022", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
-        rule("8028", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
-    ];
-    errors.extend(common_errors());
-    let snapshot: &[Anomaly] =
-        if optimistic { &[G2Item, G2] } else { &[Pmp, P4, GSingle, G2Item, G2] };
-    let mut levels = vec![promise(Level::RepeatableRead, "snapshot isolation", snapshot)];
-    if !optimistic {
-        // READ COMMITTED has no effect on optimistic transactions.
-        let weak = [Pmp, P4, GSingle, G2Item, G2];
-        levels.insert(0, promise(Level::ReadCommitted, "one snapshot per statement", &weak));
-    }
-    Profile {
-        levels,
-        default_level: Level::RepeatableRead,
-        begin: if optimistic { "begin optimistic" } else { "begin pessimistic" }.into(),
-        waiting: Waiting::Probe,
-        ddl: Ddl::CommitsImplicitly,
-        errors,
-        other_errors: ErrorEffect::Statement,
-        documentation: "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels".into(),
-        untested: false,
-        commit_ordered: Vec::new(),
-        protocol: if optimistic { Protocol::Occ } else { Protocol::Mvcc2pl },
-        read_visibility: vec![(Level::RepeatableRead, ReadVisibility::SnapshotOfBegin)],
-    }
-}
 
 fn flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavour> {
     let version = query_text(control, "select version()")?;
@@ -65,7 +29,7 @@ fn flavour(control: &mut MySqlSession, mode: Option<&str>) -> EngineResult<Flavo
             if optimistic { "optimistic" } else { "pessimistic" }
         ),
     ];
-    let profile = profile(optimistic);
+    let profile = engines::profile("tidb", mode.unwrap_or(""));
     Ok(Flavour {
         engine: engine.into(),
         profile,

@@ -1,9 +1,7 @@
 //! Logging in to a user's server, and listing and dropping the databases that
 //! Isolde has made there.
 
-use super::cockroach;
 use super::flavour::Flavour;
-use super::profile::profile;
 use super::wire::PgSession;
 use crate::connect::address::ServerAddress;
 use crate::connect::password;
@@ -11,6 +9,7 @@ use crate::connect::tls::Tls;
 use crate::connect::url::ServerUrl;
 use crate::engine::{EngineError, EngineResult, Outcome, WORK_LIMIT, query_text, run_to_end};
 use crate::server::abandoned::AdminConnection;
+use isolde_catalog::engines;
 use isolde_model::history::ErrorClass;
 use isolde_model::{Profile, Value};
 use std::path::PathBuf;
@@ -31,8 +30,8 @@ pub(super) struct AdminSession {
 impl AdminSession {
     pub fn open(url: &ServerUrl, flavour: Flavour) -> EngineResult<AdminSession> {
         let (profile, port, user, database) = match flavour {
-            Flavour::Postgres => (profile(), 5432, "postgres", "postgres"),
-            Flavour::Cockroach => (cockroach::profile(), 26257, "root", "defaultdb"),
+            Flavour::Postgres => (engines::profile("postgres", ""), 5432, "postgres", "postgres"),
+            Flavour::Cockroach => (engines::profile("cockroach", ""), 26257, "root", "defaultdb"),
         };
         let profile = Arc::new(profile);
         let database = url.database.clone().unwrap_or_else(|| database.into());

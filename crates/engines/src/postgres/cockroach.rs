@@ -3,27 +3,10 @@
 //! Written from its documentation and never run: no server was available. The
 //! profile says so, and so does `isolde servers`.
 
-use super::profile::profile as postgres_profile;
 use crate::engine::*;
 use crate::fetch::install::Cache;
 use crate::named_engine::NamedEngine;
-use isolde_model::profile::{Profile, promise};
-use isolde_model::{Anomaly, Level, Value};
-
-pub fn profile() -> Profile {
-    use Anomaly::*;
-    let weak = [Pmp, P4, GSingle, G2Item, G2];
-    Profile {
-        levels: vec![
-            promise(Level::ReadCommitted, "needs a cluster setting", &weak),
-            promise(Level::Serializable, "the default", &[]),
-        ],
-        default_level: Level::Serializable,
-        documentation: "https://www.cockroachlabs.com/docs/stable/transactions".into(),
-        untested: true,
-        ..postgres_profile()
-    }
-}
+use isolde_model::Value;
 
 pub fn no_private_server(_: &NamedEngine, _: &Cache) -> EngineResult<Box<dyn Engine>> {
     Err(EngineError::Refused(

@@ -2,7 +2,7 @@
 //!
 //! `wire` is the connection; it is Isolde's own because a full client hides the
 //! transaction status. `engine` implements the traits of an engine, `waits`
-//! reads lock waits, and `profile` states what each level promises.
+//! reads lock waits.
 //! `private_server` starts servers, `admin` logs in to the user's. `spec_link`
 //! and `spec_database` run PostgreSQL's isolation specs.
 
@@ -12,7 +12,6 @@ mod engine;
 mod flavour;
 mod open;
 mod private_server;
-mod profile;
 mod spec_database;
 mod spec_link;
 mod spec_message;

@@ -5,19 +5,19 @@ use super::admin::AdminSession;
 use super::engine::{Postgres, Private};
 use super::flavour::Flavour;
 use super::private_server::{self, RunningServer};
-use super::profile::profile;
 use crate::connect::url::ServerUrl;
 use crate::engine::*;
 use crate::fetch::install::{self, Cache};
 use crate::named_engine::NamedEngine;
 use crate::server::owner::Owner;
+use isolde_catalog::engines;
 use std::sync::Arc;
 
 pub fn open_private(named: &NamedEngine, cache: &Cache) -> EngineResult<Box<dyn Engine>> {
     let target = named.to_string();
     let install = install::find("postgres", named.version.as_deref(), cache)
         .map_err(|e| EngineError::Unreachable(e.to_string()))?;
-    let profile = Arc::new(profile());
+    let profile = Arc::new(engines::profile("postgres", ""));
     let RunningServer { server, address, control } =
         private_server::start(&install, cache, &profile)?;
     let private = Private { server, install, cache: cache.clone() };

@@ -1,11 +1,11 @@
 //! A SQLite database file as an engine.
 
 use super::Mode;
-use super::profile::profile;
 use super::session::{LONGEST_STATEMENT, SqliteSession};
 use crate::engine::*;
 use crate::names::quote_if_needed;
 use crate::server::scratch::{Scratch, scratch_dir};
+use isolde_catalog::engines;
 use isolde_model::history::TargetInfo;
 use isolde_model::{Level, Profile, Value};
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl Sqlite {
         file: PathBuf,
         dir: Option<Scratch>,
     ) -> EngineResult<Sqlite> {
-        let profile = profile(mode);
+        let profile = engines::profile("sqlite", mode.name());
         let control = SqliteSession::open(&file, mode, 0, &profile)?;
         let suffix = Mode::ALL.iter().find(|(_, m)| *m == mode).map_or("", |(name, _)| name);
         let engine = if suffix.is_empty() { "sqlite".into() } else { format!("sqlite+{suffix}") };

@@ -7,11 +7,9 @@
 //! error; the runner chooses the last session to become blocked as the victim.
 
 mod engine;
-mod profile;
 mod session;
 
 pub use engine::Sqlite;
-pub use profile::profile;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -23,6 +21,11 @@ pub enum Mode {
 impl Mode {
     pub const ALL: [(&'static str, Mode); 3] =
         [("", Mode::RollbackJournal), ("wal", Mode::Wal), ("shared-cache", Mode::SharedCache)];
+
+    /// What users write after the `+`.
+    pub fn name(self) -> &'static str {
+        Mode::ALL.iter().find(|(_, mode)| *mode == self).map_or("", |(name, _)| name)
+    }
 }
 
 /// The SQLite version that is linked.

@@ -1,7 +1,7 @@
 //! Draws DDL statements inside a case.
 
 use super::Sampler;
-use isolde_sql::feature::Feature;
+use isolde_sql::Feature;
 use isolde_sql::{Ddl, Expr, Index, IndexPart, Stmt, Table, Type};
 
 impl<'a> Sampler<'a> {

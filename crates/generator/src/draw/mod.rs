@@ -24,8 +24,8 @@ pub use transaction::{schedule, transaction, transactions};
 
 use super::Options;
 use isolde_model::random::Random;
+use isolde_sql::Feature;
 use isolde_sql::dialect::Dialect;
-use isolde_sql::feature::Feature;
 use isolde_sql::{Schema, Stmt, Table};
 
 /// A kind of statement: how often it is drawn, the features that it needs, and the function that

@@ -3,7 +3,7 @@
 use super::Sampler;
 use super::scope::{self, Scope, ScopeColumn};
 use isolde_sql::Class;
-use isolde_sql::feature::Feature;
+use isolde_sql::Feature;
 use isolde_sql::{Aggregate, Binary, Expr, Function, Literal, Select, Source, Table, Unary};
 
 impl<'a> Sampler<'a> {

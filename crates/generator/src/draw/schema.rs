@@ -2,8 +2,8 @@
 
 use isolde_model::random::Random;
 use isolde_sql::Class;
+use isolde_sql::Feature;
 use isolde_sql::dialect::Dialect;
-use isolde_sql::feature::Feature;
 use isolde_sql::type_feature;
 use isolde_sql::{
     Binary, Column, Expr, ForeignKey, Function, Generated, Index, IndexPart, Literal, OnDelete,

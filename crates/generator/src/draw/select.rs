@@ -3,7 +3,7 @@
 use super::Sampler;
 use super::scope::{self, Scope, ScopeColumn};
 use isolde_sql::Class;
-use isolde_sql::feature::Feature;
+use isolde_sql::Feature;
 use isolde_sql::{
     Aggregate, Binary, Column, Cte, Expr, Join, JoinKind, LockPatience, LockStrength, Locking,
     Order, Select, SelectItem, SetOperator, Source, Stmt, WindowFunction,

@@ -4,7 +4,7 @@ use super::Sampler;
 use crate::plan::{End, OpId, PlannedStatement, Start, TxPlan, number_operations};
 use isolde_model::random::Random;
 use isolde_sql::BeginForm;
-use isolde_sql::feature::Feature;
+use isolde_sql::Feature;
 use isolde_sql::{Control, Stmt};
 
 /// Draws the transactions of a case, at least one of which writes.

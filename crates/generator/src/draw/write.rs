@@ -3,7 +3,7 @@
 use super::Sampler;
 use super::scope::{self, Scope};
 use isolde_sql::Class;
-use isolde_sql::feature::Feature;
+use isolde_sql::Feature;
 use isolde_sql::{
     Binary, Column, Conflict, Delete, Expr, Function, Insert, InsertSource, Literal, Order, Select,
     Source, Stmt, Table, TableJoin, Type, Update, Write,

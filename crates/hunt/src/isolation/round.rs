@@ -13,8 +13,7 @@ use isolde_model::trace::Trace;
 use isolde_model::value::{Row, Value};
 use isolde_model::{Anomaly, Level};
 use isolde_oracles::instrument::{
-    EngineCapabilities, ExtractedHistory, Instrument, ObservedRun, ProbeResult, Sent,
-    TransactionObservations, Version,
+    ExtractedHistory, Instrument, ObservedRun, ProbeResult, Sent, TransactionObservations, Version,
 };
 use isolde_sql::Class;
 use isolde_sql::fixture::Rows;
@@ -123,11 +122,7 @@ pub fn run_round(
 ) -> Result<Result<RoundRecord, ServerFailure>, HuntError> {
     let mut round = generator.round(number, shape.keys);
     let level = round.plan.level.unwrap_or(runner.engine.profile().default_level);
-    let (engine, version) = {
-        let (engine, version) = runner.engine.info().understood_as();
-        (engine.to_string(), version.to_string())
-    };
-    let capabilities = EngineCapabilities::of(&engine, &version);
+    let capabilities = runner.engine.info().capabilities();
     let instrument = Instrument::new(round.plan.schema.clone(), round.plan.dialect, capabilities);
     let setup = create_tables(runner, &instrument, &round.plan)?;
     let first = read_tables(runner, &instrument)?;

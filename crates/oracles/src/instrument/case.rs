@@ -4,7 +4,7 @@
 use super::history::{StatementObservation, TransactionObservations};
 use super::tables::{origin_column, past_column, row_column, writes_column};
 use super::{
-    Entry, Instrument, NotInstrumented, Present, Probe, ProbeResult, Sent, Version, plain,
+    CurrentReadScope, Entry, Instrument, NotInstrumented, Probe, ProbeResult, Sent, Version, plain,
 };
 use isolde_model::Case;
 use isolde_model::case::{Line, Origin, Parsed, Statement, Step};
@@ -54,10 +54,10 @@ impl Instrument {
         &mut self,
         case: &Case,
         operations: &[Operation],
-        present: Present,
+        scope: CurrentReadScope,
     ) -> InstrumentedCase {
         self.instrumented(case, operations, |instrument, statement| {
-            instrument.view(&instrument.referenced(statement, present).viewed)
+            instrument.view(&instrument.referenced(statement, scope).viewed)
         })
     }
 

@@ -22,7 +22,6 @@
 //! back into versions; `history` collects the observations of a run in a ledger and exports it as
 //! a history for the checker.
 
-mod capabilities;
 mod case;
 mod contents;
 mod decode;
@@ -36,15 +35,15 @@ mod views;
 mod write;
 mod writer;
 
-pub use capabilities::EngineCapabilities;
 pub use case::{CaseObservations, InstrumentedCase};
 pub use contents::Evaluation;
 pub use decode::{Entry, ProbeResult, Version};
 pub use history::{ExtractedHistory, ObservedRun, StatementObservation, TransactionObservations};
+pub use isolde_catalog::{CurrentReadScope, EngineCapabilities};
 pub use original_run::ALONE;
 pub use predicate::Predicate;
 pub use version_order::VersionOrder;
-pub use views::{Present, Referenced};
+pub use views::Referenced;
 
 use isolde_sql::{Ddl, Dialect, Schema, Select, SelectItem, Stmt, Table, Write};
 

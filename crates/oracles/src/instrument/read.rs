@@ -8,7 +8,7 @@
 use super::predicate::Predicate;
 use super::tables::column_of;
 use super::{Instrument, NotInstrumented, Probe, Sent, count_items, is_bare};
-use crate::instrument::capabilities::Gather;
+use isolde_catalog::Gather;
 use isolde_sql::{
     Cte, Expr, Function, Literal, Order, Select, SelectItem, SetOperator, Source, Stmt, View,
 };

@@ -4,7 +4,7 @@
 use super::*;
 use isolde_checker::{Class, Level, Verdict, check};
 use isolde_model::Value;
-use isolde_model::history::TxEnd;
+use isolde_model::history::{TargetInfo, TxEnd};
 use isolde_sql::Literal;
 use isolde_sql::dialect::Family;
 use isolde_sql::fixture::Fixture;
@@ -17,7 +17,12 @@ const TABLES: [&str; 2] =
 fn instrument(engine: &str) -> Instrument {
     let dialect = Dialect::for_engine(engine, "99");
     let schema = read::schema(TABLES, Family::Sqlite).schema;
-    Instrument::new(schema, dialect, EngineCapabilities::of(engine, "99"))
+    Instrument::new(schema, dialect, capabilities(engine))
+}
+
+fn capabilities(engine: &str) -> EngineCapabilities {
+    let (engine, version) = (engine.into(), "99".into());
+    TargetInfo { engine, version, ..TargetInfo::default() }.capabilities()
 }
 
 fn parsed(sql: &str, family: Family) -> Stmt {

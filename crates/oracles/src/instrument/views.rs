@@ -2,6 +2,7 @@
 //! row it will meet in the tables that it looks at.
 
 use super::{Instrument, Probe, Sent};
+use isolde_catalog::CurrentReadScope;
 use isolde_sql::{Conflict, InsertSource, Select, SelectItem, SetOperator, Source, Stmt, Write};
 use std::collections::BTreeSet;
 
@@ -16,29 +17,17 @@ pub struct Referenced {
     pub unfollowed: bool,
 }
 
-/// What writes and locking reads see as it is at that moment, and not as the snapshot of
-/// their transaction shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Present {
-    Nothing,
-    /// Their own tables; of what subqueries see nothing is said, so that their tables are in
-    /// both sets.
-    Own,
-    /// What the subqueries of UPDATE, DELETE and INSERT … SELECT read, too: InnoDB.
-    OwnAndInner,
-}
-
 impl Instrument {
     /// What a statement looks at.
-    pub fn referenced(&self, statement: &Stmt, present: Present) -> Referenced {
+    pub fn referenced(&self, statement: &Stmt, scope: CurrentReadScope) -> Referenced {
         let mut found = Referenced::default();
         let (own, inner) = tables_of(statement);
-        let current = present != Present::Nothing
+        let current = scope != CurrentReadScope::Nothing
             && match statement {
                 Stmt::Select(select) => select.locking.is_some(),
                 _ => true,
             };
-        let inner_too = present == Present::OwnAndInner
+        let inner_too = scope == CurrentReadScope::OwnAndInner
             && match statement {
                 Stmt::Write(Write::Update(_) | Write::Delete(_)) => true,
                 Stmt::Write(Write::Insert(insert)) => {
@@ -74,8 +63,8 @@ impl Instrument {
 
     /// What may have made a statement fail: all that it looks at, and the rows that its keys
     /// are checked against as they are, in its own table and in those that foreign keys tie to it.
-    pub fn checked(&self, statement: &Stmt, present: Present) -> Referenced {
-        let mut found = self.referenced(statement, present);
+    pub fn checked(&self, statement: &Stmt, scope: CurrentReadScope) -> Referenced {
+        let mut found = self.referenced(statement, scope);
         let Some(written) = statement.written_table() else { return found };
         for (place, table) in self.schema.tables.iter().enumerate() {
             let refers = |from: &str, to: &str| {

@@ -7,7 +7,7 @@
 //! nearly everything.
 
 use crate::description::OracleDescription;
-use crate::instrument::{EngineCapabilities, Instrument, NotInstrumented, ObservedRun};
+use crate::instrument::{Instrument, NotInstrumented, ObservedRun};
 use crate::instrumented_run::{
     Examined, evaluate, forbidden_differences, table_setup, why_incomplete,
 };
@@ -71,8 +71,7 @@ pub fn differences(examination: &Examination, allows: &[Anomaly]) -> Vec<Differe
 /// possible.
 pub async fn examine(about: &Examined<'_>, channel: &Channel) -> Result<Examination, String> {
     let Examined { case, reading, on, allows } = about;
-    let (engine, version) = on.understood_as();
-    let capabilities = EngineCapabilities::of(engine, version);
+    let capabilities = on.capabilities();
     let mut instrument = Instrument::new(reading.schema.clone(), reading.dialect, capabilities);
     let instrumented = instrument.case(case, &reading.operations);
     if instrument.follows_nothing() {

@@ -80,7 +80,7 @@ impl Run<'_> {
                 let moment = moments[&step];
                 taken_back |= observed.undone && !moment.refused;
                 let counts = !observed.undone || moment.refused && !taken_back;
-                let unseen = || self.instrument.checked(statement, self.present).unfollowed;
+                let unseen = || self.instrument.checked(statement, self.scope).unfollowed;
                 if !statement.is_data() || !counts || moment.refused && unseen() {
                     continue;
                 }
@@ -102,8 +102,8 @@ impl Run<'_> {
         for seen in &mut all {
             let step = seen.id as usize - 1;
             let referenced = match seen.moment.refused {
-                true => self.instrument.checked(seen.statement, self.present),
-                false => self.instrument.referenced(seen.statement, self.present),
+                true => self.instrument.checked(seen.statement, self.scope),
+                false => self.instrument.referenced(seen.statement, self.scope),
             };
             let view = views.get(&step).map_or(&[][..], Vec::as_slice);
             seen.places = self.places(seen, (&referenced, view), orders, (&made, &ends))?;

@@ -2,7 +2,7 @@
 //! else than what was looked at for them.
 
 use super::observed_run::Run;
-use crate::instrument::{Present, Probe, StatementObservation};
+use crate::instrument::{CurrentReadScope, Probe, StatementObservation};
 use isolde_model::Level;
 use isolde_model::executed_transactions::executed_transactions;
 use isolde_model::history::{ErrorClass, EventKind, TxEnd};
@@ -90,12 +90,12 @@ impl Run<'_> {
     /// snapshot, or it locks what it has passed and reads the rest as it is in the end.
     fn keeps_view(&self, step: usize, statement: &Stmt, autocommit: bool) -> bool {
         let strong = self.levels[step] >= Level::RepeatableRead;
-        match self.present {
-            Present::Nothing => strong && !autocommit,
-            Present::Own => false,
+        match self.scope {
+            CurrentReadScope::Nothing => strong && !autocommit,
+            CurrentReadScope::Own => false,
             // InnoDB locks what it passes by.
-            Present::OwnAndInner => {
-                strong && self.instrument.referenced(statement, self.present).viewed.is_empty()
+            CurrentReadScope::OwnAndInner => {
+                strong && self.instrument.referenced(statement, self.scope).viewed.is_empty()
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A run of the instrumented case, with all its observations.
 
 use super::matches::Matches;
-use crate::instrument::{Instrument, InstrumentedCase, ObservedRun, Present};
+use crate::instrument::{CurrentReadScope, Instrument, InstrumentedCase, ObservedRun};
 use isolde_model::history::History;
 use isolde_model::parsed_case::Operation;
 use isolde_model::{Case, Level};
@@ -17,7 +17,7 @@ pub struct Run<'a> {
     pub instrumented: &'a InstrumentedCase,
     pub history: &'a History,
     pub observed: &'a ObservedRun<'a>,
-    pub present: Present,
+    pub scope: CurrentReadScope,
     pub levels: &'a [Level],
     /// Where exact matches were asked for.
     pub matches: Option<Matches>,

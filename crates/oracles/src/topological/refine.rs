@@ -7,7 +7,7 @@ use super::matches::Matches;
 use super::observed_run::{Run, Unusable};
 use super::topology::Topology;
 use crate::instrument::{
-    EngineCapabilities, Instrument, InstrumentedCase, ObservedRun, Present, Probe, RowsOf,
+    CurrentReadScope, Instrument, InstrumentedCase, ObservedRun, Probe, RowsOf,
 };
 use crate::instrumented_run::{evaluate, forbidden_differences, why_incomplete};
 use crate::replay::is_numbered;
@@ -78,16 +78,11 @@ impl Refinement<'_> {
         topology: &mut Topology,
     ) -> Result<Step, String> {
         let operations = &reading.operations;
-        let (engine, version) = self.on.understood_as();
-        let capabilities = EngineCapabilities::of(engine, version);
-        let present = match engine {
-            "mysql" | "mariadb" => Present::OwnAndInner,
-            "tidb" => Present::Own,
-            _ => Present::Nothing,
-        };
+        let capabilities = self.on.capabilities();
+        let scope = capabilities.current_reads;
         let schema = self.reading.schema.clone();
         let mut instrument = Instrument::new(schema, self.reading.dialect, capabilities);
-        let instrumented = instrument.case_with_views(case, operations, present);
+        let instrumented = instrument.case_with_views(case, operations, scope);
         if let Some((step, why)) = instrumented.not_instrumented.first() {
             return Ok(Step::LeaveOut(*step, why.to_string()));
         }
@@ -123,7 +118,7 @@ impl Refinement<'_> {
             instrumented: &instrumented,
             history: &history,
             observed: &observed,
-            present,
+            scope,
             levels: &reading.levels,
             matches,
         };
@@ -190,7 +185,7 @@ fn find_unusable(
             "it changes the schema"
         } else if !statement.is_data() {
             return None;
-        } else if instrument.referenced(statement, Present::Nothing).unfollowed {
+        } else if instrument.referenced(statement, CurrentReadScope::Nothing).unfollowed {
             "a table of it cannot be followed"
         } else if is_impatient(statement) {
             "what it returns depends on locks"

@@ -6,9 +6,9 @@
 
 use super::{Analysis, Conclusion, SerialOrder};
 use crate::model::{Look, ReferenceModel};
-use crate::rules::Rule;
 use crate::subject::Subject;
 use crate::world::{End, FIRST_ROWS};
+use isolde_catalog::Rule;
 use isolde_model::Verdict;
 use isolde_model::breach::Breach;
 use isolde_model::executed_transactions::executed_transactions;

@@ -7,8 +7,8 @@
 //! rules, nothing but its death is certain.
 
 use super::{Analysis, Conclusion};
-use crate::rules::Rule;
 use crate::subject::Subject;
+use isolde_catalog::Rule;
 use isolde_model::difference::Difference;
 use isolde_model::{History, Level, Verdict};
 use serde::{Deserialize, Serialize};

@@ -10,12 +10,12 @@ pub mod cause;
 mod serial_order;
 
 use crate::model::ReferenceModel;
-use crate::rules::Rule;
 use crate::search::{Choices, EvalCache};
 use crate::stop::Stop;
 use crate::subject::Subject;
 use account::Steps;
 pub use account::{Account, CitedRule, SerialComparison, StepAccount, StepVerdict};
+use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
 use isolde_model::inquiry::Channel;
 use isolde_sql::BeginForm;

@@ -6,10 +6,10 @@
 //! orders that begin so. A search that is cut off is reported as such.
 
 use crate::model::ReferenceModel;
-use crate::rules::SerialOrderPromise;
 use crate::search::{Choices, EvalCache};
 use crate::stop::Stop;
 use crate::subject::Subject;
+use isolde_catalog::SerialOrderPromise;
 use isolde_model::breach::Breach;
 use isolde_model::executed_transactions::{ExecutedTransaction, executed_transactions};
 use isolde_model::inquiry::Channel;

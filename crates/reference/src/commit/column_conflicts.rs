@@ -7,9 +7,9 @@
 use crate::constraints::Change;
 use crate::model::ReferenceModel;
 use crate::outcome::ExpectedErrors;
-use crate::rules::RowStorage;
 use crate::version_tables::{Fresh, Sets};
 use crate::world::{End, Mark, Place, TxId, Version};
+use isolde_catalog::RowStorage;
 use isolde_model::breach::{Obstacle, RowChange};
 use isolde_model::history::ErrorClass;
 use isolde_sql::{Expr, Table};

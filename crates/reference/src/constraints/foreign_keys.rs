@@ -2,10 +2,10 @@
 
 use crate::model::ReferenceModel;
 use crate::outcome::ExpectedErrors;
-use crate::rules::WriteConflictPolicy;
 use crate::stop::Stop;
 use crate::version_tables::Put;
 use crate::world::{FIRST_ROWS, Place, Strength, TxId, Version, same_key};
+use isolde_catalog::WriteConflictPolicy;
 use isolde_model::Value;
 use isolde_model::breach::{MissingParent, Obstacle, RowRole};
 use isolde_model::history::ErrorClass;

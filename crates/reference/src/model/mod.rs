@@ -8,7 +8,6 @@ mod commit_buffer;
 mod dirty_reads;
 mod trace;
 
-use crate::rules::Rule;
 use crate::search::{Choices, EvalCache, Search};
 use crate::stop::Stop;
 use crate::subject::Subject;
@@ -16,6 +15,7 @@ use crate::version_tables::{Fresh, Key, VersionId, VersionTables, keys, whole};
 use crate::world::{TxId, World};
 pub use commit_buffer::{CommitBuffer, DuplicateKey};
 pub use dirty_reads::{ChangedRow, DeferredDirtyRead, DirtyReads};
+use isolde_catalog::Rule;
 use isolde_model::inquiry::Channel;
 use isolde_model::parsed_case::Operation;
 use isolde_model::value::Row;

@@ -1,6 +1,6 @@
 //! The trace of a replay: the rules that explain each step, and what each saw.
 
-use crate::rules::Rule;
+use isolde_catalog::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default)]

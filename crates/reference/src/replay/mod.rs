@@ -5,9 +5,9 @@ mod final_rows;
 mod visited_states;
 
 use crate::model::ReferenceModel;
-use crate::rules::SnapshotAt;
 use crate::stop::Stop;
 use crate::world::{End, FIRST_ROWS, Tx, TxId};
+use isolde_catalog::SnapshotAt;
 use isolde_model::history::{EventKind, TxEnd};
 use isolde_model::parsed_case::Operation;
 use isolde_sql::BeginForm;

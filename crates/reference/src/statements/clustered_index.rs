@@ -3,9 +3,9 @@
 
 use super::current_read::decides_by_row;
 use crate::model::ReferenceModel;
-use crate::rules::RowStorage;
 use crate::version_tables::{Search, VersionId};
 use crate::world::{Place, TxId, Version, same_key};
+use isolde_catalog::RowStorage;
 use isolde_model::Value;
 use isolde_model::value::Row;
 use isolde_sql::{Expr, Index, Stmt, Write};

@@ -9,10 +9,10 @@
 
 use crate::model::ReferenceModel;
 use crate::outcome::ExpectedErrors;
-use crate::rules::{SnapshotAt, Waits};
 use crate::stop::Stop;
 use crate::version_tables::{Search, VersionId, View, Views};
 use crate::world::{End, Place, Strength, TxId};
+use isolde_catalog::{SnapshotAt, Waits};
 use isolde_model::breach::{Obstacle, RowRole};
 use isolde_sql::sources_below;
 use isolde_sql::{InsertSource, Stmt, Write};

@@ -9,10 +9,10 @@
 
 use crate::model::{ChangedRow, DeferredDirtyRead, ReferenceModel};
 use crate::outcome::{Expected, ExpectedErrors};
-use crate::rules::SnapshotAt;
 use crate::stop::Stop;
 use crate::version_tables::{VersionId, View};
 use crate::world::{TxId, Version};
+use isolde_catalog::SnapshotAt;
 use isolde_model::breach::{Breach, RowDiff};
 use isolde_model::history::EventKind;
 use isolde_model::value::{Row, same_multiset};

@@ -3,10 +3,10 @@
 use super::current_read::{Fits, Scan};
 use crate::model::ReferenceModel;
 use crate::outcome::{Expected, ExpectedErrors};
-use crate::rules::{WriteConflictPolicy, WriteSubqueries};
 use crate::stop::Stop;
 use crate::version_tables::{Search, VersionId, View, Views, whole};
 use crate::world::{Place, Strength, TxId};
+use isolde_catalog::{WriteConflictPolicy, WriteSubqueries};
 use isolde_model::breach::{Breach, Obstacle, RowRole};
 use isolde_model::history::{ErrorClass, EventKind};
 use isolde_model::value::{Row, compare_rows};

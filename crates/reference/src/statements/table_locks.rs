@@ -3,8 +3,8 @@
 
 use crate::model::ReferenceModel;
 use crate::outcome::ExpectedErrors;
-use crate::rules::SnapshotAt;
 use crate::world::{TableLock, TxId};
+use isolde_catalog::SnapshotAt;
 use isolde_model::breach::Obstacle;
 
 impl ReferenceModel<'_> {

@@ -7,9 +7,9 @@
 //! was is not predicted, unless the server names the lock holder.
 
 use crate::model::ReferenceModel;
-use crate::rules::{Rule, Waits};
 use crate::stop::Stop;
 use crate::world::TxId;
+use isolde_catalog::{Rule, Waits};
 use isolde_model::breach::{Breach, Wait};
 use isolde_model::history::EventKind;
 use isolde_model::parsed_case::Operation;

@@ -5,10 +5,10 @@ use super::current_read::{Scan, decides_by_row};
 use crate::model::Look;
 use crate::model::ReferenceModel;
 use crate::outcome::ExpectedErrors;
-use crate::rules::{AssignmentOrder, ScanPolicy, SnapshotAt, SnapshotCheck, WriteSubqueries};
 use crate::stop::Stop;
 use crate::version_tables::{Search, View};
 use crate::world::{Place, Strength, TxId, Version};
+use isolde_catalog::{AssignmentOrder, ScanPolicy, SnapshotAt, SnapshotCheck, WriteSubqueries};
 use isolde_model::breach::{Obstacle, RowRole};
 use isolde_model::history::ErrorClass;
 use isolde_sql::{Expr, InsertSource, Stmt, Write};
@@ -67,7 +67,7 @@ impl ReferenceModel<'_> {
         if concurrency.current_reads.snapshot_check != SnapshotCheck::Off
             && self.world.overlaps_others(tx)
         {
-            errors.permit(ErrorClass::WriteConflict, &crate::rules::innodb::M2);
+            errors.permit(ErrorClass::WriteConflict, &isolde_catalog::engines::innodb::M2);
         }
     }
 
@@ -112,7 +112,7 @@ impl ReferenceModel<'_> {
             current.push(table);
         }
         if consistent && how.reads_others {
-            self.use_rule(step, &crate::rules::innodb::I9);
+            self.use_rule(step, &isolde_catalog::engines::innodb::I9);
         }
         if scan == Scan::SemiConsistent && self.holds_changes_of_others(table, tx) {
             self.use_rule(step, self.world.concurrency(tx).rules.changed_row);

@@ -2,7 +2,7 @@
 
 use super::ids::{FIRST_ROWS, Place, TxId};
 use super::{Store, World};
-use crate::rules::ConcurrencyModel;
+use isolde_catalog::ConcurrencyModel;
 
 #[derive(Clone, Debug)]
 pub struct Tx {

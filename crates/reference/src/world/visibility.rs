@@ -1,8 +1,8 @@
 //! Visibility: which version of a row a transaction reads.
 
 use super::{FIRST_ROWS, Place, TxId, Version, World};
-use crate::rules::{SnapshotAt, WriteConflictPolicy};
 use crate::version_tables::{VersionId, View};
+use isolde_catalog::{SnapshotAt, WriteConflictPolicy};
 
 impl World {
     /// The snapshot of a step, which its transaction takes if it has none: the

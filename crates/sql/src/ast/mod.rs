@@ -20,7 +20,7 @@ pub use schema::{
 };
 pub use statement::{Ddl, Stmt};
 pub use transaction::{
-    Access, Begin, BeginForm, BeginMode, Characteristics, Control, SetScope, SetTransaction,
+    Access, Begin, BeginMode, Characteristics, Control, SetScope, SetTransaction,
 };
 pub use value::{Class, Literal, Type};
 pub use write::{Conflict, Delete, Insert, InsertSource, TableJoin, Update, Write};

@@ -1,6 +1,7 @@
 //! Statements that begin, end and set up transactions.
 
-use crate::level::Level;
+use isolde_catalog::BeginForm;
+use isolde_catalog::Level;
 
 /// A statement that controls transactions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,31 +112,11 @@ impl From<BeginMode> for Begin {
     }
 }
 
-/// The ways to begin a transaction that concurrency models distinguish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BeginForm {
-    Plain,
-    ReadOnly,
-    ConsistentSnapshot,
-    Immediate,
-    Pessimistic,
-    Optimistic,
-}
-
-impl BeginForm {
-    pub const ALL: [BeginForm; 6] = [
-        BeginForm::Plain,
-        BeginForm::ReadOnly,
-        BeginForm::ConsistentSnapshot,
-        BeginForm::Immediate,
-        BeginForm::Pessimistic,
-        BeginForm::Optimistic,
-    ];
-
-    pub fn begin(self) -> Begin {
+impl From<BeginForm> for Begin {
+    fn from(form: BeginForm) -> Begin {
         let access = Some(Access::ReadOnly);
         let characteristics = Characteristics { access, ..Characteristics::default() };
-        match self {
+        match form {
             BeginForm::Plain => Begin::default(),
             BeginForm::ReadOnly => Begin { characteristics, ..Begin::default() },
             BeginForm::ConsistentSnapshot => {

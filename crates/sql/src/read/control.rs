@@ -4,8 +4,8 @@
 use crate::ast::{
     Access, Begin, BeginMode, Characteristics, Control, SetScope, SetTransaction, Stmt,
 };
-use crate::level::Level;
 use crate::lexer;
+use isolde_catalog::Level;
 
 /// Parses a statement that controls a transaction or executes a prepared statement; none if it is
 /// another statement or has a clause that the syntax tree lacks. The syntax is the same in every

@@ -1,6 +1,6 @@
 //! Renders expressions.
 
-use super::{Renderer, listed};
+use super::{Renderer, listed, type_name};
 use crate::ast::{Binary, Expr, Unary, WindowFunction};
 use crate::dialect::{Family, UpsertForm};
 
@@ -44,7 +44,7 @@ impl Renderer<'_> {
                 format!("case{operand}{branches}{otherwise} end")
             }
             Expr::Cast { of, to } => {
-                format!("cast({} as {})", self.expr(of), self.dialect.type_name(to))
+                format!("cast({} as {})", self.expr(of), type_name(self.dialect, to))
             }
             Expr::Call(function, arguments) => {
                 format!("{}({})", function.name(), listed(arguments, |e| self.expr(e)))

@@ -8,7 +8,7 @@ mod write;
 
 pub use schema::PARTS;
 
-use crate::ast::Literal;
+use crate::ast::{Literal, Type};
 use crate::dialect::Dialect;
 use sqlparser::keywords::ALL_KEYWORDS;
 use std::borrow::Cow;
@@ -104,6 +104,22 @@ fn fixed_point(value: i64, scale: i64) -> String {
     let value = value.unsigned_abs();
     let scale = scale.unsigned_abs();
     format!("{sign}{}.{:02}", value / scale, value % scale)
+}
+
+/// The name of a type in a dialect.
+fn type_name(dialect: &Dialect, of_type: &Type) -> String {
+    match of_type {
+        Type::Int => "int".into(),
+        Type::BigInt => "bigint".into(),
+        Type::Decimal => "decimal(10, 2)".into(),
+        Type::Float => dialect.spelling.float.into(),
+        Type::Text(Some(length)) => format!("varchar({length})"),
+        Type::Text(None) => "text".into(),
+        Type::Date => "date".into(),
+        Type::Bool => "boolean".into(),
+        Type::Blob => dialect.spelling.blob.into(),
+        Type::Other(name) => name.clone(),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Renders tables and indexes.
 
-use super::{Renderer, listed};
+use super::{Renderer, listed, type_name};
 use crate::ast::{Column, Expr, ForeignKey, Index, IndexPart, Literal, Numbered, OnDelete, Table};
 use crate::dialect::PartitionForm;
 
@@ -53,7 +53,7 @@ impl Renderer<'_> {
 
     pub fn column(&self, column: &Column) -> String {
         let mut text =
-            format!("{} {}", self.name(&column.name), self.dialect.type_name(&column.of_type));
+            format!("{} {}", self.name(&column.name), type_name(self.dialect, &column.of_type));
         if let Some(generated) = &column.generated {
             let kind = if generated.stored { "stored" } else { "virtual" };
             text.push_str(&format!(" generated always as ({}) {kind}", self.expr(&generated.from)));

@@ -1,6 +1,6 @@
 //! Renders whole statements, and those that control transactions.
 
-use super::Renderer;
+use super::{Renderer, type_name};
 use crate::ast::{
     Access, Begin, Characteristics, Control, Ddl, SetScope, SetTransaction, Stmt, Write,
 };
@@ -42,7 +42,7 @@ impl Renderer<'_> {
             Ddl::CreateIndex { table, index } => self.create_index(table, index),
             Ddl::DropIndex { table, index } => self.drop_index(table.as_deref(), index),
             Ddl::AddColumn { table, column, of_type } => {
-                let of_type = self.dialect.type_name(of_type);
+                let of_type = type_name(self.dialect, of_type);
                 format!(
                     "alter table {} add column {} {of_type}",
                     self.name(table),

@@ -101,8 +101,9 @@ impl Completion {
             Some(Some(("cancel", rest))) => (line.len() - rest.len(), words.sessions.clone()),
             Some(Some(("target", rest))) => {
                 let modes = ENGINES.iter().flat_map(|e| {
-                    let named = e.modes.iter().map(|(mode, _)| format!("{}+{mode}", e.name));
-                    std::iter::once(e.name.to_string()).chain(named)
+                    let named =
+                        e.engine.modes.iter().map(|(mode, _)| format!("{}+{mode}", e.engine.name));
+                    std::iter::once(e.engine.name.to_string()).chain(named)
                 });
                 (line.len() - rest.len(), modes.collect())
             }

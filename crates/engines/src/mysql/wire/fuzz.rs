@@ -5,7 +5,6 @@ use crate::connect::address::{Login, ServerAddress};
 use crate::connect::poll::LOGIN_LIMIT;
 use crate::connect::stream::Stream;
 use crate::engine::Session;
-use crate::mysql::profile::mysql_profile;
 use crate::secret::Secret;
 use isolde_model::history::ErrorClass;
 use std::io;
@@ -18,7 +17,7 @@ use std::sync::Arc;
 pub fn fuzz(bytes: &[u8]) -> io::Result<bool> {
     let address = ServerAddress::loopback(0, "u", Some(&Secret::new("p")));
     let login = Login { address: &address, database: None, settings: &[] };
-    let profile = Arc::new(mysql_profile());
+    let profile = Arc::new(isolde_catalog::engines::profile("mysql", ""));
     let mut accepted = false;
     for logs_in in [true, false] {
         let (stream, _peer) = Stream::with_input(bytes)?;

@@ -61,7 +61,7 @@ fn reply_bytes() -> Vec<u8> {
 
 fn connect(port: u16) -> EngineResult<MySqlSession> {
     let address = ServerAddress::loopback(port, "u", Some(&Secret::new("p")));
-    address.connect(None, &Arc::new(crate::mysql::profile::mysql_profile()))
+    address.connect(None, &Arc::new(isolde_catalog::engines::profile("mysql", "")))
 }
 
 #[test]

@@ -5,8 +5,8 @@ use crate::connect::address::{Login, ServerAddress};
 use crate::connect::poll::LOGIN_LIMIT;
 use crate::connect::stream::Stream;
 use crate::engine::Session;
-use crate::postgres::profile::profile;
 use crate::secret::Secret;
+use isolde_catalog::engines;
 use isolde_model::history::ErrorClass;
 use std::io;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::time::Instant;
 pub fn fuzz(bytes: &[u8]) -> io::Result<bool> {
     let address = ServerAddress::loopback(0, "u", Some(&Secret::new("p")));
     let login = Login { address: &address, database: None, settings: &[] };
-    let profile = Arc::new(profile());
+    let profile = Arc::new(engines::profile("postgres", ""));
     let mut accepted = false;
     for logs_in in [true, false] {
         let (stream, _peer) = Stream::with_input(bytes)?;

@@ -37,7 +37,7 @@ fn reply_bytes() -> Vec<u8> {
 
 fn connect(port: u16) -> EngineResult<PgSession> {
     let address = ServerAddress::loopback(port, "u", None);
-    address.connect(Some("d"), &Arc::new(crate::postgres::profile::profile()))
+    address.connect(Some("d"), &Arc::new(isolde_catalog::engines::profile("postgres", "")))
 }
 
 #[test]

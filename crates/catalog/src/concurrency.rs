@@ -5,10 +5,14 @@
 //! what it conflicts with, what it locks, how constraints are checked, how rows
 //! are stored and counted, and what COMMIT does.
 
-use super::{Rule, RuleSet};
+use crate::rule::{
+    Rule, RuleSet, deserialize_optional_rule as optional_rule, deserialize_rule_set,
+};
+use serde::{Deserialize, Serialize};
 
 /// The behaviour of one transaction, selected by engine, level and BEGIN form.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ConcurrencyModel {
     pub snapshot: SnapshotPolicy,
     pub current_reads: CurrentReads,
@@ -19,22 +23,26 @@ pub struct ConcurrencyModel {
     pub counting: RowCounts,
     pub assignments: AssignmentOrder,
     pub commit: CommitPolicy,
+    #[serde(deserialize_with = "deserialize_rule_set")]
     pub rules: &'static RuleSet,
 }
 
 /// What plain reads see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SnapshotPolicy {
     pub taken: SnapshotAt,
     /// SAVEPOINT takes the transaction's snapshot.
     pub taken_by_savepoint: bool,
     /// The rule by which a query that the optimizer answers without reading a
     /// row takes no snapshot.
+    #[serde(deserialize_with = "optional_rule")]
     pub not_taken_by_empty_read: Option<&'static Rule>,
 }
 
 /// When a transaction takes its snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SnapshotAt {
     /// One snapshot per statement.
     Statement,
@@ -49,7 +57,8 @@ pub enum SnapshotAt {
 
 /// How writes and locking reads see rows where they read the newest committed
 /// versions ([`WriteConflictPolicy::ReadCurrent`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CurrentReads {
     pub scan: ScanPolicy,
     pub subqueries: WriteSubqueries,
@@ -58,7 +67,8 @@ pub struct CurrentReads {
 
 /// How the scan of a current read treats rows that other transactions have
 /// locked or change during the scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ScanPolicy {
     /// It waits for each locked row that it reaches.
     RowByRow,
@@ -71,7 +81,8 @@ pub enum ScanPolicy {
 }
 
 /// What the queries inside of a write read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WriteSubqueries {
     /// The same rows as the write itself.
     SameAsWrite,
@@ -83,7 +94,8 @@ pub enum WriteSubqueries {
 
 /// Whether current reads fail on rows that changed after the transaction's
 /// snapshot (MariaDB's `innodb_snapshot_isolation`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SnapshotCheck {
     Off,
     /// A current read that waited for a change may fail.
@@ -93,7 +105,8 @@ pub enum SnapshotCheck {
 }
 
 /// What happens when two transactions write the same row, and on errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Conflicts {
     pub changed_row: WriteConflictPolicy,
     /// No statement waits: a row that another transaction has changed or a key
@@ -105,15 +118,18 @@ pub struct Conflicts {
     pub noop_update_does_not_conflict: bool,
     /// The rule by which an UPDATE that does not read the columns that it sets
     /// may write a new version of a row that it leaves unchanged.
+    #[serde(deserialize_with = "optional_rule")]
     pub noop_update_may_write: Option<&'static Rule>,
     /// The rule by which the engine may abort any transaction in order to keep
     /// a serial order.
+    #[serde(deserialize_with = "optional_rule")]
     pub may_abort: Option<&'static Rule>,
     pub error_scope: ErrorScope,
 }
 
 /// What happens to a write whose target row was changed after its snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WriteConflictPolicy {
     /// The write tests the newest version again, and acts on it if it matches.
     Recheck,
@@ -133,7 +149,8 @@ pub enum WriteConflictPolicy {
 }
 
 /// What an error in a statement undoes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorScope {
     /// The statement.
     Statement,
@@ -145,11 +162,13 @@ pub enum ErrorScope {
 }
 
 /// What is locked, and what a statement waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Locking {
     pub granularity: LockGranularity,
     pub waits: Waits,
     /// The rule by which reading or writing a table locks the whole table.
+    #[serde(deserialize_with = "optional_rule")]
     pub table_locks: Option<&'static Rule>,
     /// Plain reads inside of a transaction lock what they read.
     pub plain_reads_lock: bool,
@@ -161,7 +180,8 @@ pub struct Locking {
 }
 
 /// The unit that writers lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LockGranularity {
     /// Rows that were written, or read by a locking read.
     Rows,
@@ -170,7 +190,8 @@ pub enum LockGranularity {
 }
 
 /// What makes a statement wait, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Waits {
     /// No statement ever waits.
     Never,
@@ -184,7 +205,8 @@ pub enum Waits {
 }
 
 /// How keys, foreign keys and checks are enforced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Constraints {
     pub foreign_keys: ForeignKeyTiming,
     /// Unique and foreign keys are looked up in indexes. These contain what is
@@ -201,14 +223,16 @@ pub struct Constraints {
 }
 
 /// When foreign keys are checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ForeignKeyTiming {
     EndOfStatement,
     EachRow,
 }
 
 /// Which key an upsert acts on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum UpsertKey {
     /// The one that the statement names.
     Named,
@@ -217,7 +241,8 @@ pub enum UpsertKey {
 }
 
 /// Where a row is stored, which decides what becomes of it when its key changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RowStorage {
     /// Independently of its key.
     Heap,
@@ -230,7 +255,8 @@ pub enum RowStorage {
 }
 
 /// Which rows a write reports as affected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RowCounts {
     /// Those that it found.
     Matched,
@@ -250,7 +276,8 @@ impl RowCounts {
 }
 
 /// Which values the assignments of one statement see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AssignmentOrder {
     /// Those of the old row.
     Simultaneous,
@@ -261,16 +288,19 @@ pub enum AssignmentOrder {
 }
 
 /// What COMMIT waits for and what it promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CommitPolicy {
     /// The rule by which the COMMIT of a writer waits until no other
     /// transaction reads.
+    #[serde(deserialize_with = "optional_rule")]
     pub waits_for_readers: Option<&'static Rule>,
     pub serial_order: SerialOrderPromise,
 }
 
 /// The serial order that SERIALIZABLE promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SerialOrderPromise {
     /// None: levels have names and no effect.
     None,
@@ -330,7 +360,7 @@ impl ConcurrencyModel {
     /// One snapshot per transaction, row locks, failure on rows that were
     /// changed after the snapshot, and nothing particular to an engine. Engines
     /// state their differences from this.
-    pub(super) const fn base(rules: &'static RuleSet) -> ConcurrencyModel {
+    pub const fn base(rules: &'static RuleSet) -> ConcurrencyModel {
         ConcurrencyModel {
             snapshot: SnapshotPolicy {
                 taken: SnapshotAt::FirstStatement,
@@ -379,7 +409,7 @@ impl ConcurrencyModel {
     }
 
     /// The same for MySQL's family: writes read the newest committed rows.
-    pub(super) const fn mysql_base(rules: &'static RuleSet) -> ConcurrencyModel {
+    pub const fn mysql_base(rules: &'static RuleSet) -> ConcurrencyModel {
         let base = ConcurrencyModel::base(rules);
         ConcurrencyModel {
             conflicts: Conflicts {

@@ -1,8 +1,10 @@
 //! What an engine says of itself, as data: its levels and what each promises,
 //! how it waits, which errors end a transaction.
 
-use crate::history::{ErrorClass, ErrorEffect};
-use crate::{Anomaly, Level};
+use crate::anomaly::Anomaly;
+use crate::concurrency::{ConcurrencyModel, SerialOrderPromise, SnapshotAt};
+use crate::error_class::{ErrorClass, ErrorEffect};
+use crate::level::Level;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,6 +98,19 @@ impl ReadVisibility {
             }
         }
     }
+
+    fn by_model(model: &ConcurrencyModel) -> ReadVisibility {
+        match model.snapshot.taken {
+            SnapshotAt::Dirty => ReadVisibility::Latest,
+            _ if model.locking.plain_reads_lock || model.locking.table_locks.is_some() => {
+                ReadVisibility::Locked
+            }
+            SnapshotAt::Statement => ReadVisibility::Committed,
+            SnapshotAt::FirstStatement => ReadVisibility::Snapshot,
+            SnapshotAt::FirstRead => ReadVisibility::SnapshotOfFirstRead,
+            SnapshotAt::Begin => ReadVisibility::SnapshotOfBegin,
+        }
+    }
 }
 
 /// The protocol of a run, with what its reads see.
@@ -180,6 +195,23 @@ impl Profile {
         ConcurrencyControl { protocol: self.protocol, read_visibility }
     }
 
+    /// Completes the profile of an engine that has rules: its concurrency models say in which
+    /// order transactions take effect and what their reads see.
+    pub fn completed_by(mut self, model: impl Fn(Level) -> Option<ConcurrencyModel>) -> Profile {
+        for level in self.level_names() {
+            let Some(model) = model(level) else { continue };
+            let dirty = model.snapshot.taken == SnapshotAt::Dirty;
+            if model.commit.serial_order == SerialOrderPromise::CommitOrder && !dirty {
+                self.commit_ordered.push(level);
+            }
+            let visibility = ReadVisibility::by_model(&model);
+            if visibility != ReadVisibility::by_name(level) {
+                self.read_visibility.push((level, visibility));
+            }
+        }
+        self
+    }
+
     /// The class and effect of an error, by its code first and then by the
     /// start of its SQLSTATE.
     pub fn classify(
@@ -201,7 +233,7 @@ impl Profile {
 }
 
 /// Shorthand for the tables in the engines' files.
-pub fn rule(code: &str, class: ErrorClass, effect: ErrorEffect) -> ErrorRule {
+pub fn error(code: &str, class: ErrorClass, effect: ErrorEffect) -> ErrorRule {
     ErrorRule { code: code.into(), says: None, class, effect }
 }
 

@@ -1,9 +1,7 @@
-//! SQL dialects as data: the supported features (the table in `feature.rs`) and the few spellings
-//! in which the families of engines differ.
+//! SQL dialects as data: the supported features and the few spellings in which the families of
+//! engines differ.
 
-use crate::ast::Type;
 use crate::feature::{Feature, Features};
-use crate::selector::Selector;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
@@ -24,19 +22,6 @@ pub enum Family {
     Duckdb,
     /// An engine that is reached through a driver and is not known to the project.
     Other,
-}
-
-impl Family {
-    /// The family of an engine with its mode, such as `sqlite+wal`.
-    pub fn of(engine: &str) -> Family {
-        match engine.split('+').next().unwrap_or(engine) {
-            "sqlite" | "turso" => Family::Sqlite,
-            "postgres" | "cockroach" => Family::Postgres,
-            "mysql" | "mariadb" | "tidb" | "dolt" => Family::Mysql,
-            "duckdb" => Family::Duckdb,
-            _ => Family::Other,
-        }
-    }
 }
 
 /// The spellings in which one family differs from the others.
@@ -117,7 +102,7 @@ pub struct Quirks {
     pub ignore_needs_key: bool,
 }
 
-static SQLITE: Spelling = Spelling {
+pub static SQLITE: Spelling = Spelling {
     float: "double",
     blob: "blob",
     blob_literal: ("x'", "'"),
@@ -136,7 +121,7 @@ static SQLITE: Spelling = Spelling {
     backslash_escapes: false,
 };
 
-static POSTGRES: Spelling = Spelling {
+pub static POSTGRES: Spelling = Spelling {
     float: "double precision",
     blob: "bytea",
     blob_literal: ("'\\x", "'::bytea"),
@@ -154,7 +139,7 @@ static POSTGRES: Spelling = Spelling {
     backslash_escapes: false,
 };
 
-static MYSQL: Spelling = Spelling {
+pub static MYSQL: Spelling = Spelling {
     float: "double",
     blob: "varbinary(20)",
     blob_literal: ("x'", "'"),
@@ -172,7 +157,7 @@ static MYSQL: Spelling = Spelling {
     backslash_escapes: true,
 };
 
-static DUCKDB: Spelling = Spelling {
+pub static DUCKDB: Spelling = Spelling {
     float: "double",
     blob: "blob",
     blob_literal: ("unhex('", "')"),
@@ -191,94 +176,7 @@ static DUCKDB: Spelling = Spelling {
 };
 
 impl Dialect {
-    /// The dialect of an engine with its mode, such as `sqlite+wal`. Unknown engines get a small
-    /// dialect that most engines accept.
-    pub fn for_engine(engine: &str, version: &str) -> Dialect {
-        let family = Family::of(engine);
-        let spelling = match family {
-            Family::Sqlite => &SQLITE,
-            Family::Postgres | Family::Other => &POSTGRES,
-            Family::Mysql => &MYSQL,
-            Family::Duckdb => &DUCKDB,
-        };
-        let engine = if family == Family::Other { "other" } else { engine };
-        let understood = |f: &&Feature| is_among(f.engines(), engine, version);
-        let features =
-            Feature::ALL.iter().filter(understood).fold(Features::default(), |all, f| all.with(*f));
-        let new_share_lock = is_among("postgres cockroach mysql@8.0-", engine, version);
-        let quirks = Quirks {
-            upsert_hits_once: is_among("postgres cockroach duckdb", engine, version),
-            ignore_needs_key: is_among("duckdb", engine, version),
-        };
-        Dialect {
-            family,
-            features,
-            spelling,
-            share_lock: if new_share_lock { "for share" } else { "lock in share mode" },
-            quirks,
-        }
-    }
-
     pub fn has(&self, feature: Feature) -> bool {
         self.features.has(feature)
-    }
-
-    pub fn type_name(&self, of_type: &Type) -> String {
-        match of_type {
-            Type::Int => "int".into(),
-            Type::BigInt => "bigint".into(),
-            Type::Decimal => "decimal(10, 2)".into(),
-            Type::Float => self.spelling.float.into(),
-            Type::Text(Some(length)) => format!("varchar({length})"),
-            Type::Text(None) => "text".into(),
-            Type::Date => "date".into(),
-            Type::Bool => "boolean".into(),
-            Type::Blob => self.spelling.blob.into(),
-            Type::Other(name) => name.clone(),
-        }
-    }
-}
-
-/// Whether a list such as `* !turso@0-0.2` includes the engine.
-pub fn is_among(list: &str, engine: &str, version: &str) -> bool {
-    let matches = |text: &str| {
-        text == "*" || text.parse::<Selector>().is_ok_and(|s| s.matches(engine, version))
-    };
-    let mut among = false;
-    for entry in list.split_whitespace() {
-        match entry.strip_prefix('!') {
-            Some(excluded) => among &= !matches(excluded),
-            None => among |= matches(entry),
-        }
-    }
-    among
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn features_follow_the_engine_its_mode_and_its_version() {
-        let has = |engine, version, f| Dialect::for_engine(engine, version).has(f);
-        assert!(!has("mysql", "5.7.19", Feature::Cte));
-        assert!(has("mysql", "8.0.15", Feature::Cte));
-        assert!(!has("mysql", "8.0.15", Feature::ExceptIntersect));
-        assert!(has("mysql", "9.7.4", Feature::ExceptIntersect));
-        assert!(!has("mariadb", "10.1.8-MariaDB", Feature::Check));
-        assert!(has("mariadb+snapshot", "11.8.6-MariaDB", Feature::SkipLocked));
-        assert!(!has("sqlite+wal", "3.54.1", Feature::ForUpdate));
-        assert!(!has("some engine of yours", "1", Feature::Upsert));
-        assert!(has("some engine of yours", "1", Feature::Update));
-    }
-
-    #[test]
-    fn engine_list_of_every_feature_can_be_parsed() {
-        for feature in Feature::ALL {
-            for entry in feature.engines().split_whitespace() {
-                let name = entry.trim_start_matches('!');
-                assert!(name == "*" || name.parse::<Selector>().is_ok(), "{feature:?}: {entry}");
-            }
-        }
     }
 }

@@ -1,13 +1,18 @@
 //! InnoDB, in MySQL and in MariaDB.
 
-use super::{
-    CommitPolicy, ConcurrencyModel, Conflicts, CurrentReads, Locking, Rule, RuleSet, ScanPolicy,
-    SerialOrderPromise, SnapshotAt, SnapshotCheck, SnapshotPolicy, Waits, WriteSubqueries, rule,
+use super::mysql_errors::mysql_errors;
+use crate::anomaly::Anomaly;
+use crate::begin_form::BeginForm;
+use crate::concurrency::{
+    CommitPolicy, ConcurrencyModel, Conflicts, CurrentReads, Locking, ScanPolicy,
+    SerialOrderPromise, SnapshotAt, SnapshotCheck, SnapshotPolicy, Waits, WriteSubqueries,
 };
-use isolde_model::Level;
-use isolde_model::history::TargetInfo;
-use isolde_sql::BeginForm;
-use isolde_sql::dialect::is_among;
+use crate::error_class::ErrorEffect;
+use crate::level::Level;
+use crate::profile::{Ddl, Profile, Protocol, Waiting, promise};
+use crate::rule::{Rule, RuleSet, rule};
+use crate::selector::Selector;
+use crate::target::TargetInfo;
 
 const CR: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-consistent-read.html";
 const IL: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-transaction-isolation-levels.html";
@@ -236,7 +241,7 @@ pub fn concurrency_model(on: &TargetInfo, level: Level, form: BeginForm) -> Conc
         _ => &REPEATABLE_READ,
     };
     let base = ConcurrencyModel::mysql_base(rules);
-    let noop_update_writes = repeatable && is_among(I10.versions, &on.engine, &on.version);
+    let noop_update_writes = repeatable && Selector::lists(I10.versions, &on.engine, &on.version);
     ConcurrencyModel {
         snapshot: SnapshotPolicy {
             taken: match level {
@@ -281,4 +286,40 @@ pub fn concurrency_model(on: &TargetInfo, level: Level, form: BeginForm) -> Conc
         },
         ..base
     }
+}
+
+/// The levels of InnoDB, their promises, and its error codes.
+pub(super) fn profile(documentation: &str, snapshot: bool) -> Profile {
+    use Anomaly::*;
+    let repeatable: &[Anomaly] =
+        if snapshot { &[G2Item, G2] } else { &[Pmp, P4, GSingle, G2Item, G2] };
+    let by = if snapshot { "snapshot isolation" } else { "snapshot for reads, current for writes" };
+    Profile {
+        levels: vec![
+            promise(
+                Level::ReadUncommitted,
+                "dirty reads",
+                &[G1a, G1b, G1c, Otv, Pmp, P4, GSingle, G2Item, G2],
+            ),
+            promise(
+                Level::ReadCommitted,
+                "one snapshot per statement",
+                &[Pmp, P4, GSingle, G2Item, G2],
+            ),
+            promise(Level::RepeatableRead, by, repeatable),
+            promise(Level::Serializable, "two-phase locking", &[]),
+        ],
+        default_level: Level::RepeatableRead,
+        begin: "begin".into(),
+        waiting: Waiting::Probe,
+        ddl: Ddl::CommitsImplicitly,
+        errors: mysql_errors(),
+        other_errors: ErrorEffect::Statement,
+        documentation: documentation.into(),
+        untested: false,
+        commit_ordered: Vec::new(),
+        protocol: Protocol::Mvcc2pl,
+        read_visibility: Vec::new(),
+    }
+    .completed_by(|level| Some(concurrency_model(&TargetInfo::default(), level, BeginForm::Plain)))
 }

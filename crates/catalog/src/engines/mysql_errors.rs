@@ -1,7 +1,7 @@
 //! The meaning of the errors of MySQL's family.
 
-use isolde_model::history::{ErrorClass, ErrorEffect};
-use isolde_model::profile::{ErrorRule, rule};
+use crate::error_class::{ErrorClass, ErrorEffect};
+use crate::profile::{ErrorRule, error};
 
 /// Errors about files and indexes that the server cannot read, or about an
 /// inconsistent state: never caused by a statement.
@@ -21,34 +21,34 @@ const BROKEN: [&str; 12] = [
 ];
 
 /// Errors that MySQL and everything modelled on it share.
-pub fn common_errors() -> Vec<ErrorRule> {
+pub fn mysql_errors() -> Vec<ErrorRule> {
     let statement = ErrorEffect::Statement;
     let mut rules = vec![
-        rule("1213", ErrorClass::Deadlock, ErrorEffect::RolledBack),
-        rule("1205", ErrorClass::LockTimeout, statement),
-        rule("3572", ErrorClass::LockTimeout, statement),
-        rule("1020", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
-        rule("1792", ErrorClass::ReadOnly, statement),
-        rule("1317", ErrorClass::Cancelled, statement),
-        rule("3024", ErrorClass::Cancelled, statement),
-        rule("1969", ErrorClass::Cancelled, statement),
-        rule("1053", ErrorClass::Lost, ErrorEffect::Lost),
-        rule("1927", ErrorClass::Lost, ErrorEffect::Lost),
-        rule("4031", ErrorClass::Lost, ErrorEffect::Lost),
+        error("1213", ErrorClass::Deadlock, ErrorEffect::RolledBack),
+        error("1205", ErrorClass::LockTimeout, statement),
+        error("3572", ErrorClass::LockTimeout, statement),
+        error("1020", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        error("1792", ErrorClass::ReadOnly, statement),
+        error("1317", ErrorClass::Cancelled, statement),
+        error("3024", ErrorClass::Cancelled, statement),
+        error("1969", ErrorClass::Cancelled, statement),
+        error("1053", ErrorClass::Lost, ErrorEffect::Lost),
+        error("1927", ErrorClass::Lost, ErrorEffect::Lost),
+        error("4031", ErrorClass::Lost, ErrorEffect::Lost),
     ];
     for code in
         ["1062", "1048", "1364", "1406", "1451", "1452", "1216", "1217", "3819", "4025", "1264"]
     {
-        rules.push(rule(code, ErrorClass::Constraint, statement));
+        rules.push(error(code, ErrorClass::Constraint, statement));
     }
     for code in [
         "1064", "1146", "1054", "1305", "1235", "1149", "1049", "1091", "1050", "1051", "1061",
         "1093", "8048",
     ] {
-        rules.push(rule(code, ErrorClass::Rejected, statement));
+        rules.push(error(code, ErrorClass::Rejected, statement));
     }
     for code in BROKEN {
-        rules.push(rule(code, ErrorClass::Internal, statement));
+        rules.push(error(code, ErrorClass::Internal, statement));
     }
     rules
 }
@@ -59,13 +59,12 @@ mod tests {
 
     #[test]
     fn a_corrupt_index_is_the_engine_s_fault_and_a_duplicate_key_is_not() {
-        let class =
-            |code: &str| common_errors().into_iter().find(|r| r.code == code).unwrap().class;
+        let class = |code: &str| mysql_errors().into_iter().find(|r| r.code == code).unwrap().class;
         for broken in ["1034", "1712", "1815", "1877", "1932"] {
             assert_eq!(class(broken), ErrorClass::Internal, "{broken}");
         }
         assert_eq!(class("1062"), ErrorClass::Constraint);
-        let mut codes: Vec<String> = common_errors().into_iter().map(|r| r.code).collect();
+        let mut codes: Vec<String> = mysql_errors().into_iter().map(|r| r.code).collect();
         codes.sort();
         let all = codes.len();
         codes.dedup();

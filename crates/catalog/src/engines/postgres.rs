@@ -1,10 +1,62 @@
 //! PostgreSQL, chapter 13 of its manual.
 
-use super::{
-    ConcurrencyModel, Conflicts, ErrorScope, Locking, Rule, RuleSet, SnapshotAt, SnapshotPolicy,
-    Waits, WriteConflictPolicy, rule,
+use super::STANDARD_LEVELS;
+use crate::anomaly::Anomaly;
+use crate::availability::Availability::{Always, Never, Since};
+use crate::capabilities::CapabilityTable;
+use crate::concurrency::{
+    ConcurrencyModel, Conflicts, ErrorScope, Locking, SnapshotAt, SnapshotPolicy, Waits,
+    WriteConflictPolicy,
 };
-use isolde_model::Level;
+use crate::description::{DialectTable, EngineDescription, PageSection, Semantics};
+use crate::dialect::{self, Family, Quirks};
+use crate::error_class::{ErrorClass, ErrorEffect};
+use crate::feature::Feature::*;
+use crate::feature::FeatureExceptions;
+use crate::level::Level;
+use crate::profile::{Ddl, Profile, Protocol, Waiting, error, promise};
+use crate::rule::{Rule, RuleSet, rule};
+
+pub static DESCRIPTION: EngineDescription = EngineDescription {
+    name: "postgres",
+    title: "PostgreSQL",
+    modes: &[],
+    dialect: DIALECT,
+    capabilities: CAPABILITIES,
+    profile: Some(profile),
+    semantics: Some(Semantics {
+        rules_hold_for: // Before 9.1 SERIALIZABLE was snapshot isolation.
+        Since("9.1"),
+        rules: RULES,
+        concurrency_model: |_, level, _| Some(concurrency_model(level)),
+        page: PageSection {
+            title: "PostgreSQL",
+            about: Some(
+                "`postgres`, from its manual's chapter on concurrency control.",
+            ),
+            levels: STANDARD_LEVELS,
+            settings: &[],
+            also: &[],
+        },
+    }),
+};
+
+const DIALECT: DialectTable = DialectTable {
+    family: Family::Postgres,
+    spelling: &dialect::POSTGRES,
+    lacks: LACKS,
+    for_share: Always,
+    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: false },
+};
+
+const LACKS: FeatureExceptions = &[
+    (Never, &[Replace, AutocommitOff, ConsistentSnapshot, Immediate, Pessimistic, Optimistic]),
+    (Since("12"), &[GeneratedStored, Partition]),
+    (Since("18"), &[GeneratedVirtual]),
+];
+
+pub(super) const CAPABILITIES: CapabilityTable =
+    CapabilityTable { returns_written: Always, returns_deleted: Always, ..CapabilityTable::NONE };
 
 const RC: &str = "https://www.postgresql.org/docs/current/transaction-iso.html#XACT-READ-COMMITTED";
 const RR: &str =
@@ -174,4 +226,45 @@ pub fn concurrency_model(level: Level) -> ConcurrencyModel {
         rules: &READ_COMMITTED,
         ..strong
     }
+}
+
+pub(super) fn profile(_: &str) -> Profile {
+    use Anomaly::*;
+    let weak = [Pmp, P4, GSingle, G2Item, G2];
+    let poisoned = ErrorEffect::Poisoned;
+    Profile {
+        levels: vec![
+            promise(Level::ReadUncommitted, "the same as READ COMMITTED", &weak),
+            promise(Level::ReadCommitted, "one snapshot per statement", &weak),
+            promise(Level::RepeatableRead, "snapshot isolation", &[G2Item, G2]),
+            promise(Level::Serializable, "serializable snapshot isolation", &[]),
+        ],
+        default_level: Level::ReadCommitted,
+        begin: "begin".into(),
+        waiting: Waiting::Probe,
+        ddl: Ddl::Transactional,
+        errors: vec![
+            error("40001", ErrorClass::Serialization, poisoned),
+            error("40P01", ErrorClass::Deadlock, poisoned),
+            error("55P03", ErrorClass::LockTimeout, poisoned),
+            error("25P02", ErrorClass::Poisoned, poisoned),
+            error("25006", ErrorClass::ReadOnly, poisoned),
+            error("57014", ErrorClass::Cancelled, poisoned),
+            // Shutdown, crash of another backend, connection failures.
+            error("57P", ErrorClass::Lost, ErrorEffect::Lost),
+            error("08", ErrorClass::Lost, ErrorEffect::Lost),
+            error("23", ErrorClass::Constraint, poisoned),
+            error("XX", ErrorClass::Internal, poisoned),
+            error("42", ErrorClass::Rejected, poisoned),
+            error("0A", ErrorClass::Rejected, poisoned),
+            error("22", ErrorClass::Other, poisoned),
+        ],
+        other_errors: poisoned,
+        documentation: "https://www.postgresql.org/docs/current/transaction-iso.html".into(),
+        untested: false,
+        commit_ordered: Vec::new(),
+        protocol: Protocol::Mvcc2pl,
+        read_visibility: Vec::new(),
+    }
+    .completed_by(|level| Some(concurrency_model(level)))
 }

@@ -1,9 +1,74 @@
 //! DuckDB: snapshot isolation with write conflicts per column. No statement waits.
 
-use super::{
-    ConcurrencyModel, Conflicts, Constraints, ErrorScope, Locking, RowStorage, Rule, RuleSet,
-    Waits, WriteConflictPolicy, rule,
+use crate::availability::Availability::{Always, Never, Since};
+use crate::capabilities::CapabilityTable;
+use crate::concurrency::{
+    ConcurrencyModel, Conflicts, Constraints, ErrorScope, Locking, RowStorage, Waits,
+    WriteConflictPolicy,
 };
+use crate::description::{DialectTable, EngineDescription, PageSection, Semantics};
+use crate::dialect::{self, Family, Quirks};
+use crate::feature::Feature::*;
+use crate::feature::FeatureExceptions;
+use crate::level::Level;
+use crate::rule::{Rule, RuleSet, rule};
+
+pub static DESCRIPTION: EngineDescription = EngineDescription {
+    name: "duckdb",
+    title: "DuckDB",
+    modes: &[],
+    dialect: DIALECT,
+    capabilities: CAPABILITIES,
+    profile: None,
+    semantics: Some(Semantics {
+        rules_hold_for: Since("2.0"),
+        rules: RULES,
+        concurrency_model: |_, _, _| Some(concurrency_model()),
+        page: PageSection {
+            title: "DuckDB",
+            about: Some("`duckdb`. Snapshot isolation is its only level."),
+            levels: &[Level::Snapshot],
+            settings: &[],
+            also: &[],
+        },
+    }),
+};
+
+const DIALECT: DialectTable = DialectTable {
+    family: Family::Duckdb,
+    spelling: &dialect::DUCKDB,
+    lacks: LACKS,
+    for_share: Never,
+    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: true },
+};
+
+const LACKS: FeatureExceptions = &[(
+    Never,
+    &[
+        ForUpdate,
+        ForShare,
+        NoWait,
+        SkipLocked,
+        Replace,
+        AutocommitOff,
+        Savepoint,
+        RollbackTo,
+        ReleaseSavepoint,
+        ReadOnly,
+        ConsistentSnapshot,
+        Immediate,
+        Pessimistic,
+        Optimistic,
+        ForeignKeyAction,
+        GeneratedStored,
+        Partition,
+        DescendingIndex,
+        PartialIndex,
+    ],
+)];
+
+pub(super) const CAPABILITIES: CapabilityTable =
+    CapabilityTable { returns_written: Always, returns_deleted: Always, ..CapabilityTable::NONE };
 
 const CONCURRENCY: &str = "https://duckdb.org/docs/stable/connect/concurrency";
 const TRANSACTIONS: &str = "https://duckdb.org/docs/stable/sql/statements/transactions";

@@ -1,11 +1,81 @@
 //! SQLite: one writer in every journal mode, and table locks in a shared cache.
 
-use super::{
-    CommitPolicy, ConcurrencyModel, Conflicts, LockGranularity, Locking, Rule, RuleSet,
-    SerialOrderPromise, SnapshotAt, SnapshotPolicy, Waits, rule,
+use crate::anomaly::Anomaly;
+use crate::availability::Availability::{Always, Never, Since};
+use crate::begin_form::BeginForm;
+use crate::capabilities::{CapabilityTable, Gather};
+use crate::concurrency::{
+    CommitPolicy, ConcurrencyModel, Conflicts, LockGranularity, Locking, SerialOrderPromise,
+    SnapshotAt, SnapshotPolicy, Waits,
 };
-use isolde_model::Level;
-use isolde_sql::BeginForm;
+use crate::description::{DialectTable, EngineDescription, PageSection, Semantics};
+use crate::dialect::{self, Family, Quirks};
+use crate::error_class::{ErrorClass, ErrorEffect};
+use crate::feature::Feature::*;
+use crate::feature::FeatureExceptions;
+use crate::level::Level;
+use crate::profile::{Ddl, Profile, Protocol, Waiting, error, promise};
+use crate::rule::{Rule, RuleSet, rule};
+
+pub static DESCRIPTION: EngineDescription = EngineDescription {
+    name: "sqlite",
+    title: "SQLite",
+    modes: &[("wal", "write-ahead log"), ("shared-cache", "one cache, READ UNCOMMITTED")],
+    dialect: DIALECT,
+    capabilities: CAPABILITIES,
+    profile: Some(profile),
+    semantics: Some(Semantics {
+        rules_hold_for: Since("3.7"),
+        rules: RULES,
+        concurrency_model: |on, level, begun| {
+            concurrency_model(&on.engine, level, begun.unwrap_or(BeginForm::Plain))
+        },
+        page: PageSection {
+            title: "SQLite",
+            about: Some(
+                "`sqlite`, `sqlite+wal` and `sqlite+shared-cache`. SERIALIZABLE is the only level, except \
+                 that a shared cache also has READ UNCOMMITTED.",
+            ),
+            levels: &[Level::ReadUncommitted, Level::Serializable],
+            settings: &[],
+            also: &[],
+        },
+    }),
+};
+
+const DIALECT: DialectTable = DialectTable {
+    family: Family::Sqlite,
+    spelling: &dialect::SQLITE,
+    lacks: LACKS,
+    for_share: Never,
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+};
+
+const LACKS: FeatureExceptions = &[(
+    Never,
+    &[
+        ForUpdate,
+        ForShare,
+        NoWait,
+        SkipLocked,
+        DeleteJoin,
+        AutocommitOff,
+        ReadOnly,
+        ConsistentSnapshot,
+        Pessimistic,
+        Optimistic,
+        Partition,
+        Truncate,
+        Prepared,
+    ],
+)];
+
+pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
+    returns_written: Always,
+    returns_deleted: Always,
+    gather: Gather::GroupConcat,
+    ..CapabilityTable::NONE
+};
 
 const ISOLATION: &str = "https://sqlite.org/isolation.html";
 const TRANSACTION: &str = "https://sqlite.org/lang_transaction.html";
@@ -182,4 +252,50 @@ fn shared_cache(level: Level) -> Option<ConcurrencyModel> {
         commit: CommitPolicy { serial_order: SerialOrderPromise::CommitOrder, ..base.commit },
         ..base
     })
+}
+
+fn profile(mode: &str) -> Profile {
+    let mut levels = vec![promise(Level::Serializable, "one writer at a time", &[])];
+    if mode == "shared-cache" {
+        let allows = [
+            Anomaly::G1a,
+            Anomaly::G1b,
+            Anomaly::G1c,
+            Anomaly::Otv,
+            Anomaly::Pmp,
+            Anomaly::P4,
+            Anomaly::GSingle,
+            Anomaly::G2Item,
+            Anomaly::G2,
+        ];
+        let dirty = promise(Level::ReadUncommitted, "PRAGMA read_uncommitted, one writer", &allows);
+        levels.insert(0, dirty);
+    }
+    let gone = ErrorEffect::RolledBack;
+    Profile {
+        levels,
+        default_level: Level::Serializable,
+        begin: "begin".into(),
+        waiting: Waiting::Retry,
+        ddl: Ddl::Transactional,
+        errors: vec![
+            // The snapshot is too old to write on; only a new transaction
+            // helps.
+            error("SQLITE_BUSY_SNAPSHOT", ErrorClass::Serialization, gone),
+            error("SQLITE_BUSY", ErrorClass::Busy, ErrorEffect::Statement),
+            error("SQLITE_LOCKED", ErrorClass::Busy, ErrorEffect::Statement),
+            error("SQLITE_CONSTRAINT", ErrorClass::Constraint, ErrorEffect::Statement),
+            error("SQLITE_INTERRUPT", ErrorClass::Cancelled, ErrorEffect::Statement),
+            error("SQLITE_READONLY", ErrorClass::ReadOnly, ErrorEffect::Statement),
+            error("SQLITE_CORRUPT", ErrorClass::Internal, ErrorEffect::Statement),
+            error("SQLITE_ERROR", ErrorClass::Rejected, ErrorEffect::Statement),
+        ],
+        other_errors: ErrorEffect::Statement,
+        documentation: "https://sqlite.org/isolation.html".into(),
+        untested: false,
+        commit_ordered: Vec::new(),
+        protocol: Protocol::Mvcc2pl,
+        read_visibility: Vec::new(),
+    }
+    .completed_by(|level| concurrency_model(&format!("sqlite+{mode}"), level, BeginForm::Plain))
 }

@@ -1,13 +1,63 @@
 //! TiDB: pessimistic transactions, which lock the rows that they write, and
 //! optimistic ones, which detect conflicts at COMMIT. One run may have both.
 
-use super::{
-    AssignmentOrder, ConcurrencyModel, Conflicts, CurrentReads, Locking, Rule, RuleSet, ScanPolicy,
-    SnapshotAt, SnapshotPolicy, WriteConflictPolicy, WriteSubqueries, rule,
+use super::mysql_errors::mysql_errors;
+use crate::anomaly::Anomaly;
+use crate::availability::Availability::{Never, Since};
+use crate::begin_form::BeginForm;
+use crate::capabilities::{CapabilityTable, CurrentReadScope};
+use crate::concurrency::{
+    AssignmentOrder, ConcurrencyModel, Conflicts, CurrentReads, Locking, ScanPolicy, SnapshotAt,
+    SnapshotPolicy, WriteConflictPolicy, WriteSubqueries,
 };
-use isolde_model::Level;
-use isolde_model::history::TargetInfo;
-use isolde_sql::BeginForm;
+use crate::description::{DialectTable, EngineDescription, PageSection, Semantics};
+use crate::dialect::{self, Family, Quirks};
+use crate::error_class::{ErrorClass, ErrorEffect};
+use crate::feature::Feature::*;
+use crate::feature::FeatureExceptions;
+use crate::level::Level;
+use crate::profile::{Ddl, Profile, Protocol, Waiting, error, promise};
+use crate::rule::{Rule, RuleSet, rule};
+use crate::target::TargetInfo;
+
+pub static DESCRIPTION: EngineDescription = EngineDescription {
+    name: "tidb",
+    title: "TiDB",
+    modes: &[("optimistic", "BEGIN OPTIMISTIC")],
+    dialect: DIALECT,
+    capabilities: CAPABILITIES,
+    profile: Some(profile),
+    semantics: Some(Semantics {
+        rules_hold_for: // Before 4.0 there was no READ COMMITTED.
+        Since("4.0"),
+        rules: RULES,
+        concurrency_model: |on, level, begun| Some(concurrency_model(on, level, begun)),
+        page: PageSection {
+            title: "TiDB",
+            about: Some(
+                "`tidb` and `tidb+optimistic`. The form of BEGIN decides whether a transaction is \
+                 pessimistic or optimistic; for a plain BEGIN the target does.",
+            ),
+            levels: &[Level::ReadCommitted, Level::RepeatableRead],
+            settings: &[],
+            also: &[],
+        },
+    }),
+};
+
+const DIALECT: DialectTable = DialectTable {
+    family: Family::Mysql,
+    spelling: &dialect::MYSQL,
+    lacks: LACKS,
+    for_share: Never,
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+};
+
+const LACKS: FeatureExceptions =
+    &[(Never, &[ForShare, SkipLocked, ReadOnly, Immediate, Check, PartialIndex, FunctionalIndex])];
+
+pub(super) const CAPABILITIES: CapabilityTable =
+    CapabilityTable { current_reads: CurrentReadScope::Own, ..super::mysql::CAPABILITIES };
 
 const ISOLATION: &str = "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels";
 const PESSIMISTIC: &str = "https://docs.pingcap.com/tidb/stable/pessimistic-transaction";
@@ -196,4 +246,41 @@ pub fn concurrency_model(
         locking: Locking { autocommit_locks_only_changes: true, ..base.locking },
         ..base
     }
+}
+
+fn profile(mode: &str) -> Profile {
+    let optimistic = mode == "optimistic";
+    use Anomaly::*;
+    let mut errors = vec![
+        error("9007", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        error("8002", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        error("8022", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+        error("8028", ErrorClass::WriteConflict, ErrorEffect::RolledBack),
+    ];
+    errors.extend(mysql_errors());
+    let snapshot: &[Anomaly] =
+        if optimistic { &[G2Item, G2] } else { &[Pmp, P4, GSingle, G2Item, G2] };
+    let mut levels = vec![promise(Level::RepeatableRead, "snapshot isolation", snapshot)];
+    if !optimistic {
+        // READ COMMITTED has no effect on optimistic transactions.
+        let weak = [Pmp, P4, GSingle, G2Item, G2];
+        levels.insert(0, promise(Level::ReadCommitted, "one snapshot per statement", &weak));
+    }
+    Profile {
+        levels,
+        default_level: Level::RepeatableRead,
+        begin: if optimistic { "begin optimistic" } else { "begin pessimistic" }.into(),
+        waiting: Waiting::Probe,
+        ddl: Ddl::CommitsImplicitly,
+        errors,
+        other_errors: ErrorEffect::Statement,
+        documentation: "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels".into(),
+        untested: false,
+        commit_ordered: Vec::new(),
+        protocol: if optimistic { Protocol::Occ } else { Protocol::Mvcc2pl },
+        read_visibility: Vec::new(),
+    }
+    .completed_by(|level| {
+        Some(concurrency_model(&TargetInfo::default(), level, Some(BeginForm::Pessimistic)))
+    })
 }

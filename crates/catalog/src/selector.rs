@@ -33,6 +33,13 @@ impl Selector {
         self.matches(engine, version) && (!self.is_one_version() || self.engine == engine)
     }
 
+    /// Whether a list such as `mysql mariadb@10.0-10.2` includes the engine.
+    pub fn lists(list: &str, engine: &str, version: &str) -> bool {
+        let matches =
+            |text: &str| text.parse::<Selector>().is_ok_and(|s| s.matches(engine, version));
+        list.split_whitespace().any(matches)
+    }
+
     pub fn is_one_version(&self) -> bool {
         self.from.is_some() && self.from == self.to
     }

@@ -1,9 +1,69 @@
 //! Dolt: isolated transactions that are merged at COMMIT. No statement waits.
 
-use super::{
-    CommitPolicy, ConcurrencyModel, Conflicts, Constraints, Locking, RowCounts, RowStorage, Rule,
-    RuleSet, SerialOrderPromise, SnapshotAt, SnapshotPolicy, Waits, WriteConflictPolicy, rule,
+use super::STANDARD_LEVELS;
+use super::mysql_errors::mysql_errors;
+use crate::availability::Availability::{Never, Since};
+use crate::capabilities::{CapabilityTable, CurrentReadScope};
+use crate::concurrency::{
+    CommitPolicy, ConcurrencyModel, Conflicts, Constraints, Locking, RowCounts, RowStorage,
+    SerialOrderPromise, SnapshotAt, SnapshotPolicy, Waits, WriteConflictPolicy,
 };
+use crate::description::{DialectTable, EngineDescription, PageSection, Semantics};
+use crate::dialect::{self, Family, Quirks};
+use crate::error_class::{ErrorClass, ErrorEffect};
+use crate::feature::Feature::*;
+use crate::feature::FeatureExceptions;
+use crate::level::Level;
+use crate::profile::{Ddl, ErrorRule, Profile, Promise, Protocol, Waiting, error};
+use crate::rule::{Rule, RuleSet, rule};
+
+pub static DESCRIPTION: EngineDescription = EngineDescription {
+    name: "dolt",
+    title: "Dolt",
+    modes: &[],
+    dialect: DIALECT,
+    capabilities: CAPABILITIES,
+    profile: Some(profile),
+    semantics: Some(Semantics {
+        rules_hold_for: Since("2.0"),
+        rules: RULES,
+        concurrency_model: |_, _, _| Some(concurrency_model()),
+        page: PageSection {
+            title: "Dolt",
+            about: Some("`dolt`. It accepts the names of all levels, which have no effect."),
+            levels: STANDARD_LEVELS,
+            settings: &[],
+            also: &[],
+        },
+    }),
+};
+
+const DIALECT: DialectTable = DialectTable {
+    family: Family::Mysql,
+    spelling: &dialect::MYSQL,
+    lacks: LACKS,
+    for_share: Never,
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+};
+
+const LACKS: FeatureExceptions = &[(
+    Never,
+    &[
+        NoWait,
+        SkipLocked,
+        ConsistentSnapshot,
+        Immediate,
+        Pessimistic,
+        Optimistic,
+        GeneratedVirtual,
+        Partition,
+        PartialIndex,
+        FunctionalIndex,
+    ],
+)];
+
+pub(super) const CAPABILITIES: CapabilityTable =
+    CapabilityTable { current_reads: CurrentReadScope::Nothing, ..super::mysql::CAPABILITIES };
 
 const TRANSACTIONS: &str = "https://docs.dolthub.com/concepts/dolt/sql/transaction";
 const MERGE: &str = "https://docs.dolthub.com/concepts/dolt/merge";
@@ -113,4 +173,44 @@ pub fn concurrency_model() -> ConcurrencyModel {
         commit: CommitPolicy { serial_order: SerialOrderPromise::None, ..base.commit },
         ..base
     }
+}
+
+fn profile(_: &str) -> Profile {
+    // All four names are accepted; the manual describes one behaviour and does
+    // not state which anomalies it allows.
+    let level = |level: Level| Promise { level, allows: None, by: "merge at commit".into() };
+    Profile {
+        levels: vec![
+            level(Level::ReadUncommitted),
+            level(Level::ReadCommitted),
+            level(Level::RepeatableRead),
+            level(Level::Serializable),
+        ],
+        default_level: Level::RepeatableRead,
+        begin: "begin".into(),
+        waiting: Waiting::Never,
+        ddl: Ddl::CommitsImplicitly,
+        errors: errors(),
+        other_errors: ErrorEffect::Statement,
+        documentation: "https://docs.dolthub.com/sql-reference/sql-support/supported-statements"
+            .into(),
+        untested: false,
+        commit_ordered: Vec::new(),
+        protocol: Protocol::Occ,
+        read_visibility: Vec::new(),
+    }
+    .completed_by(|_| Some(concurrency_model()))
+}
+
+fn errors() -> Vec<ErrorRule> {
+    let mut errors = mysql_errors();
+    // Dolt's code for errors that have no other: a CHECK, or a merge that
+    // violates a constraint.
+    for says in ["constraint violations", "Check constraint"] {
+        errors.push(ErrorRule {
+            says: Some(says.into()),
+            ..error("1105", ErrorClass::Constraint, ErrorEffect::Statement)
+        });
+    }
+    errors
 }
