@@ -32,6 +32,10 @@ pub struct ConcurrencyModel {
 #[serde(deny_unknown_fields)]
 pub struct SnapshotPolicy {
     pub taken: SnapshotAt,
+    /// A SELECT that reads no table takes the transaction's snapshot.
+    pub taken_without_table: bool,
+    /// PREPARE takes the transaction's snapshot.
+    pub taken_by_prepare: bool,
     /// SAVEPOINT takes the transaction's snapshot.
     pub taken_by_savepoint: bool,
     /// The rule by which a query that the optimizer answers without reading a
@@ -213,6 +217,9 @@ pub struct Constraints {
     /// committed now, whatever the snapshot shows, and still contain rows that
     /// open transactions (including the transaction itself) have deleted.
     pub checked_in_indexes: bool,
+    /// An UPDATE of a row that the same transaction has written checks its foreign
+    /// keys again, even if they stay as they are.
+    pub rechecks_own_rows: bool,
     pub upsert_key: UpsertKey,
     /// A row that ON CONFLICT skips may violate NOT NULL and CHECK.
     pub conflicts_resolved_before_checks: bool,
@@ -364,6 +371,8 @@ impl ConcurrencyModel {
         ConcurrencyModel {
             snapshot: SnapshotPolicy {
                 taken: SnapshotAt::FirstStatement,
+                taken_without_table: false,
+                taken_by_prepare: false,
                 taken_by_savepoint: false,
                 not_taken_by_empty_read: None,
             },
@@ -392,6 +401,7 @@ impl ConcurrencyModel {
             constraints: Constraints {
                 foreign_keys: ForeignKeyTiming::EndOfStatement,
                 checked_in_indexes: false,
+                rechecks_own_rows: false,
                 upsert_key: UpsertKey::Named,
                 conflicts_resolved_before_checks: false,
                 ignore_covers_all_errors: false,

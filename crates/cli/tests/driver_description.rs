@@ -96,3 +96,28 @@ fn description_of_a_built_in_engine_is_printed() {
         assert!(stderr(&output).contains(message), "{}", stderr(&output));
     }
 }
+
+#[test]
+fn hunt_on_an_engine_that_rejects_every_write_is_not_green() {
+    if servers::tool("python3").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let target = driver(folder.path(), DESCRIPTION);
+    let path = folder.path().join("driver.py");
+    let program = std::fs::read_to_string(&path).unwrap();
+    // Cases begin with the tables and rows of the control connection.
+    let refusing = program.replace(
+        "def execute(connection, sql):\n",
+        "def execute(connection, sql):\n    if sql.split()[0] in ('insert', 'update', 'delete', \
+         'replace', 'with') and connection is not own and 'isolde' not in sql:\n        return \
+         {**error('SQLITE_ERROR', 'no', 'rejected'), 'tx': 'open' if connection.in_transaction \
+         else 'idle'}\n",
+    );
+    assert_ne!(refusing, program);
+    std::fs::write(&path, refusing).unwrap();
+    let out = folder.path().join("hunt");
+    let hunt = isolde(&["hunt", &target, "--cases", "30", "--seed", "5", "--out", text(&out)]);
+    assert_eq!(hunt.status.code(), Some(3), "{}", all_output(&hunt));
+    assert!(stdout(&hunt).contains("Nothing tested"), "{}", stdout(&hunt));
+}

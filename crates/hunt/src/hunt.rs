@@ -68,6 +68,7 @@ pub struct HuntMonitor {
     pub bug: AtomicU64,
     pub documented: AtomicU64,
     pub undecided: AtomicU64,
+    pub locking: AtomicU64,
     /// Findings that have not been announced yet.
     pub news: Mutex<Vec<Finding>>,
     /// What the workers have to say of their servers.
@@ -85,6 +86,7 @@ impl HuntMonitor {
         add(&self.bug, before.violations.bug, after.violations.bug);
         add(&self.documented, before.violations.documented, after.violations.documented);
         add(&self.undecided, before.violations.undecided, after.violations.undecided);
+        add(&self.locking, before.violations.locking, after.violations.locking);
     }
 }
 

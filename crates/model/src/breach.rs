@@ -214,6 +214,22 @@ impl Display for RowDiff {
 }
 
 impl Breach {
+    /// Whether only the locking differs: a statement waited, did not wait or was
+    /// aborted where the rules say otherwise, and its result may be right.
+    pub fn is_about_locking(&self) -> bool {
+        match self {
+            Breach::Proceeded { obstacle } => obstacle.is_lock(),
+            Breach::UnexpectedError { class, .. } => class.is_conflict(),
+            Breach::UnexpectedWait { .. } | Breach::CommittedDespiteReader { .. } => true,
+            Breach::RowCount { .. }
+            | Breach::Rows { .. }
+            | Breach::StaleVersion { .. }
+            | Breach::FinalRows { .. }
+            | Breach::FinalQuery { .. }
+            | Breach::NoSerialOrder { .. } => false,
+        }
+    }
+
     /// A stable name of this kind of breach, for machines.
     pub fn id(&self) -> String {
         match self {
@@ -312,6 +328,27 @@ impl Display for Breach {
 }
 
 impl Obstacle {
+    /// Whether another transaction's lock is in the way, and not a row or a
+    /// constraint.
+    fn is_lock(&self) -> bool {
+        match self {
+            Obstacle::RowLocked { .. }
+            | Obstacle::KeyLocked { .. }
+            | Obstacle::TableLocked { .. }
+            | Obstacle::DatabaseLocked { .. } => true,
+            Obstacle::RowChanged { .. }
+            | Obstacle::DatabaseChanged
+            | Obstacle::ConcurrentChange { .. }
+            | Obstacle::MergeConflict { .. }
+            | Obstacle::KeyTaken { .. }
+            | Obstacle::ParentMissing { .. }
+            | Obstacle::ChildExists { .. }
+            | Obstacle::NotNull { .. }
+            | Obstacle::Check
+            | Obstacle::ReadOnly => false,
+        }
+    }
+
     /// A stable name of this kind of obstacle, for machines. Which of two
     /// transactions came first when they changed one row is chance, so both
     /// orders have one name.

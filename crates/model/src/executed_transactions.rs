@@ -52,10 +52,18 @@ pub fn executed_transactions(history: &History) -> Vec<ExecutedTransaction> {
     let mut open: BTreeMap<&str, usize> = BTreeMap::new();
     let mut savepoints: BTreeMap<&str, Savepoints> = BTreeMap::new();
     let mut sent = 0;
+    // For each step the event that submitted it, and how many there were by then.
+    let mut submitted: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (at, event) in history.events.iter().enumerate() {
         match &event.what {
-            EventKind::Sent { .. } => sent += 1,
+            EventKind::Sent { .. } => {
+                sent += 1;
+                submitted.extend(event.step.map(|step| (step, (at, sent))));
+            }
             EventKind::Ended { transaction, .. } => {
+                let implicit =
+                    history.implicit_commit(*transaction).and_then(|s| submitted.get(&s));
+                let (at, sent) = implicit.copied().unwrap_or((at, sent));
                 all[*transaction].ended_at = at;
                 all[*transaction].moment = sent;
                 open.retain(|_, t| t != transaction);

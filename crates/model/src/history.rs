@@ -218,6 +218,17 @@ pub struct StepOutcome<'a> {
 }
 
 impl History {
+    /// The DDL statement that committed a transaction implicitly: the commit comes
+    /// before the statement itself, which may then wait for a metadata lock.
+    pub fn implicit_commit(&self, transaction: usize) -> Option<usize> {
+        let ends = |event: &&Event| {
+            matches!(event.what, EventKind::Ended { transaction: t, how: TxEnd::Committed }
+                if t == transaction)
+        };
+        let step = self.events.iter().find(ends)?.step?;
+        (isolde_sql::kind(&self.steps[step].sql) == isolde_sql::Kind::Ddl).then_some(step)
+    }
+
     pub fn outcome(&self, step: usize) -> StepOutcome<'_> {
         let mut outcome = StepOutcome::default();
         for event in self.events.iter().filter(|e| e.step == Some(step)) {

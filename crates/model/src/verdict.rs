@@ -8,13 +8,16 @@ use serde::{Deserialize, Serialize};
 pub enum Verdict {
     /// An observed result that no execution within the rules can give.
     Bug,
+    /// Every result is right, but a statement waited, did not wait or was aborted
+    /// where the rules say otherwise: a lead, not a proof.
+    Locking,
     /// A part of the run is not modelled, so the rules do not decide.
     Undecided,
-    /// Every result is within the rules of the level, although the run is not
-    /// serial in the order of the commits.
+    /// An anomaly that the level allows: every result is within its rules, although
+    /// no serial order of the committed transactions explains them.
     Documented,
-    /// Every result is within the rules, and as if the transactions had run
-    /// one after another in the order of their commits.
+    /// Some serial order of the committed transactions explains every result and
+    /// the final rows.
     Consistent,
 }
 
@@ -22,6 +25,7 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Bug => "bug",
+            Verdict::Locking => "locking",
             Verdict::Undecided => "undecided",
             Verdict::Documented => "documented",
             Verdict::Consistent => "consistent",

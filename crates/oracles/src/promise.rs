@@ -6,11 +6,18 @@ use isolde_model::{Anomaly as Known, Verdict};
 use isolde_reference::cause::Cause;
 
 /// What a level lets happen and should not, the worst first. Of a level whose
-/// documentation says nothing, nothing is known to be forbidden.
+/// documentation says nothing, only what is wrong on any engine is known to be
+/// forbidden: versions that nobody wrote, and reads that contradict the
+/// transaction's own writes.
 pub fn forbidden<'r>(report: &'r Report, allows: Option<&[Known]>) -> Vec<&'r Anomaly> {
     // No level of SQL promises anything about sessions or time.
     let of_data = report.anomalies.iter().filter(|anomaly| anomaly.through.is_none());
-    of_data.filter(|a| allows.is_some_and(|allows| is_ruled_out(a.class, allows))).collect()
+    let forbids = |class: Class| match allows {
+        Some(allows) => is_ruled_out(class, allows),
+        // What no engine can mean to allow.
+        None => class == Class::Internal || is_ruled_out(class, &Known::ALL),
+    };
+    of_data.filter(|a| forbids(a.class)).collect()
 }
 
 /// Whether a level whose documentation allows these rules the class out.

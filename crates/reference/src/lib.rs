@@ -94,7 +94,7 @@ pub mod version_tables;
 mod world;
 
 pub use analysis::{
-    Account, Analysis, CitedRule, Conclusion, SerialComparison, SerialOrder, SerialSearch,
-    StepAccount, StepVerdict, analyse, cause,
+    Account, Analysis, AnomalyClass, CitedRule, Conclusion, NamedAnomaly, SerialOrder,
+    SerialSearch, StepAccount, StepVerdict, analyse, cause, with_serial_search,
 };
 pub use subject::Subject;

@@ -58,13 +58,13 @@ impl ExpectedErrors {
         !self.required.is_empty()
     }
 
-    /// A statement went through: nothing may have been in its way.
-    fn lets_through(&self, step: usize) -> Result<(), Stop> {
-        let certain = self.required.first().map(|o| (o.rule, &o.obstacle));
-        let found = certain.or(self.blocked_by.as_ref().map(|(rule, obstacle)| (*rule, obstacle)));
-        let Some((rule, obstacle)) = found else { return Ok(()) };
-        let breach = Breach::Proceeded { obstacle: obstacle.clone() };
-        Err(Stop::Outside { step: Some(step), rule, breach })
+    /// What had to keep a statement from going through: obstacles that lead to an
+    /// error first, and then the lock holder.
+    fn breaches(&self) -> impl Iterator<Item = (&'static Rule, Breach)> {
+        let certain = self.required.iter().map(|o| (o.rule, &o.obstacle));
+        let held = self.blocked_by.iter().map(|(rule, obstacle)| (*rule, obstacle));
+        let breach = |obstacle: &Obstacle| Breach::Proceeded { obstacle: obstacle.clone() };
+        certain.chain(held).map(move |(rule, obstacle)| (rule, breach(obstacle)))
     }
 
     /// The rule by which an error of this class is allowed.
@@ -93,7 +93,7 @@ impl ReferenceModel<'_> {
             self.commit_buffer.undo_statement(tx, self.world.statement());
             return self.failed(tx, step, error, &errors);
         }
-        errors.lets_through(step)?;
+        self.lets_through(step, &errors)?;
         let (rule, difference) = match (&expected, reply) {
             (Expected::Rows(rows), EventKind::Rows { rows: seen, .. }) => {
                 let differs = !same_multiset(rows, seen);
@@ -122,6 +122,14 @@ impl ReferenceModel<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// A statement went through: nothing may have been in its way.
+    fn lets_through(&mut self, step: usize, errors: &ExpectedErrors) -> Result<(), Stop> {
+        for (rule, breach) in errors.breaches() {
+            self.report(step, rule, breach)?;
+        }
+        Ok(())
     }
 
     /// An error: which rule allows it here?
@@ -154,7 +162,7 @@ impl ReferenceModel<'_> {
             (None, class) if is_of_rules(class) && !is_of_a_value(error) => {
                 let (code, message) = (error.code.clone(), error.message.clone());
                 let breach = Breach::UnexpectedError { class, code, message };
-                Err(Stop::Outside { step: Some(step), rule: self.rule_of(tx, step), breach })
+                self.report(step, self.rule_of(tx, step), breach)
             }
             (None, _) => {
                 let why = format!("an error of its own: {}", error.code);
@@ -195,10 +203,7 @@ impl ReferenceModel<'_> {
             self.check_single_writer(tx, step, &mut errors);
             self.world.tx_mut(tx).writer = true;
             self.world.tx_mut(tx).began = self.world.started(step);
-            if let Some((rule, obstacle)) = errors.blocked_by {
-                let breach = Breach::Proceeded { obstacle };
-                return Err(Stop::Outside { step: Some(step), rule, breach });
-            }
+            self.lets_through(step, &errors)?;
         }
         Ok(())
     }
@@ -222,7 +227,7 @@ impl ReferenceModel<'_> {
                 Ok(())
             }
             Some(_) if commits => {
-                errors.lets_through(step)?;
+                self.lets_through(step, &errors)?;
                 self.check_readers(tx, step)
             }
             Some(_) if matches!(operation, Operation::Rollback) => {

@@ -54,7 +54,7 @@ fn account(case: &Case, label: &str, rule: &str, breach: &Breach) -> Account {
     };
     let steps = (0..case.steps.len()).map(step).collect();
     let (why, breach) = (breach.to_string(), Some(breach.clone()));
-    Account { label: Verdict::Bug, why, breach, steps, rules: Vec::new() }
+    Account { label: Verdict::Bug, why, anomaly: None, breach, steps, rules: Vec::new() }
 }
 
 fn subject<'a>(case: &'a Case, account: Option<&'a Account>) -> Subject<'a> {

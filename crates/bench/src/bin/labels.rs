@@ -202,7 +202,8 @@ fn one(
     let cause = found.unwrap_or_else(|e| panic!("{e}"));
     *count.labels.entry(cause.label.name()).or_default() += 1;
     match cause.label {
-        Verdict::Bug => {}
+        // A planted fault that changes a lock and no result is a lead.
+        Verdict::Bug | Verdict::Locking => {}
         Verdict::Undecided => {
             let why = cause.evidence.last().map_or("", |e| e.split_once(": ").map_or("", |e| e.1));
             *count.undecided.entry(why.into()).or_default() += 1;

@@ -5,8 +5,8 @@ use crate::anomaly::Anomaly;
 use crate::availability::Availability::{Always, Never, Since};
 use crate::capabilities::CapabilityTable;
 use crate::concurrency::{
-    ConcurrencyModel, Conflicts, ErrorScope, Locking, SnapshotAt, SnapshotPolicy, Waits,
-    WriteConflictPolicy,
+    ConcurrencyModel, Conflicts, Constraints, ErrorScope, Locking, SnapshotAt, SnapshotPolicy,
+    Waits, WriteConflictPolicy,
 };
 use crate::description::{DialectTable, EngineDescription, PageSection, Semantics};
 use crate::dialect::{self, Family, Quirks};
@@ -209,12 +209,18 @@ static REPEATABLE_READ: RuleSet = BASE;
 pub fn concurrency_model(level: Level) -> ConcurrencyModel {
     let base = ConcurrencyModel::base(&REPEATABLE_READ);
     let strong = ConcurrencyModel {
+        snapshot: SnapshotPolicy {
+            taken_without_table: true,
+            taken_by_prepare: true,
+            ..base.snapshot
+        },
         conflicts: Conflicts {
             may_abort: (level == Level::Serializable).then_some(&P9),
             error_scope: ErrorScope::Transaction,
             ..base.conflicts
         },
         locking: Locking { waits: Waits::Rows, key_share_locks: true, ..base.locking },
+        constraints: Constraints { rechecks_own_rows: true, ..base.constraints },
         ..base
     };
     if level > Level::ReadCommitted {

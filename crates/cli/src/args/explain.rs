@@ -40,6 +40,10 @@ pub struct ExplainArgs {
     /// [default: the level of the case, else the target's default]
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', num_args = 1..)]
     pub level: Vec<String>,
+    /// For an anomaly, also run what prevents it: the case with SELECT … FOR UPDATE, and at the
+    /// weakest level that does not allow the anomaly.
+    #[arg(long)]
+    pub fix: bool,
     #[command(flatten)]
     pub server: ServerArgs,
 }

@@ -56,6 +56,9 @@ pub struct HuntArgs {
     /// Report documented anomalies as findings, too.
     #[arg(long)]
     pub all: bool,
+    /// Exit with 1 also for findings in which only the locking differs from the rules.
+    #[arg(long)]
+    pub strict: bool,
     /// Do not reduce findings; `isolde reduce` can reduce one later.
     #[arg(long)]
     pub no_reduce: bool,

@@ -54,8 +54,10 @@ fn print(context: &Context<'_>, summary: &Summary, parts: usize, page: &Path) {
         Some(judged) => format!(" ({} known, {} new)", judged.known, judged.new),
         None => String::new(),
     };
-    let found =
-        format!("{} bug{known}, {} undecided, {} documented", v.bug, v.undecided, v.documented);
+    let found = format!(
+        "{} bug{known}, {} locking, {} undecided, {} documented",
+        v.bug, v.locking, v.undecided, v.documented
+    );
     context.console.comment(&format!(
         "{parts} folders, {} cases, {} statements: {}",
         summary.cases,

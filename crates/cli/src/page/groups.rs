@@ -140,6 +140,7 @@ fn filter(levels: &BTreeSet<&str>) -> Markup {
                 select #f-cause {
                     option value="" { "all" }
                     option { "bug" }
+                    option { "locking" }
                     option { "undecided" }
                     option { "documented" }
                 }

@@ -28,6 +28,8 @@ pub fn headline(summary: &Summary, kinds: impl Fn(Verdict) -> usize) -> Markup {
             None => String::new(),
         };
         (class, format!("{found}{} caused by a bug{known}", of(Verdict::Bug)))
+    } else if let Some(why) = summary.nothing_tested() {
+        ("undecided", format!("Nothing was tested: {why}"))
     } else if v.undecided > 0 {
         let found = plural(v.undecided, "undecided violation");
         (
@@ -142,12 +144,13 @@ fn by_cause(head: &str, all: &BTreeMap<String, Counts>) -> Markup {
             vec![
                 html! { (text(name)) },
                 cell(Verdict::Bug, c.bug),
+                cell(Verdict::Locking, c.locking),
                 cell(Verdict::Undecided, c.undecided),
                 cell(Verdict::Documented, c.documented),
             ]
         })
         .collect();
-    table(&[head, "bug", "undecided", "documented"], &rows)
+    table(&[head, "bug", "locking", "undecided", "documented"], &rows)
 }
 
 /// Documented anomalies by behaviour and level, with a few examples of each.

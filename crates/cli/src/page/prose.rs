@@ -83,6 +83,7 @@ fn cause(finding: &Finding) -> String {
     let why = reasons(&finding.cause.evidence);
     let word = match finding.cause.label {
         Verdict::Bug => "This is a bug",
+        Verdict::Locking => "The results are right, but the locking differs from the rules",
         Verdict::Undecided => "It is undecided whether this is a bug",
         Verdict::Documented | Verdict::Consistent => "This is documented behaviour",
     };

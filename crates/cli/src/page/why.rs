@@ -79,6 +79,7 @@ mod tests {
             page: "https://example.org/rules".into(),
         };
         Account {
+            anomaly: None,
             label: Verdict::Bug,
             why: "s1.2: no".into(),
             breach: None,

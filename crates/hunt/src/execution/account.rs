@@ -5,7 +5,7 @@ use crate::error::HuntError;
 use crate::run::Fixture;
 use isolde_model::inquiry::Inquiry;
 use isolde_model::{Case, History};
-use isolde_reference::{Account, Analysis, SerialComparison, SerialSearch, Subject, analyse};
+use isolde_reference::{Account, Analysis, SerialSearch, Subject, analyse};
 
 /// The account of a run of the case; none where the case cannot be parsed.
 pub fn of_run(
@@ -14,7 +14,7 @@ pub fn of_run(
     history: &History,
 ) -> Result<Option<Account>, HuntError> {
     let Some(reading) = about.0.reading.as_deref() else { return Ok(None) };
-    inquire(executor, about, &Subject { history, reading }, SerialComparison::Unknown).map(Some)
+    inquire(executor, about, &Subject { history, reading }).map(Some)
 }
 
 /// The account of a run with a violation; none where the engine has no rules, or the server
@@ -31,22 +31,20 @@ pub fn of_violation(
         return Ok(None);
     }
     if let Some(analysis) = analysis {
-        return Ok(Some(Account::new(&subject, analysis, SerialComparison::Differs)));
+        return Ok(Some(Account::new(&subject, analysis)));
     }
-    inquire(executor, about, &subject, SerialComparison::Differs).map(Some)
+    inquire(executor, about, &subject).map(Some)
 }
 
 fn inquire(
     executor: &mut Executor,
     about: (&Fixture, &Case),
     subject: &Subject<'_>,
-    serially: SerialComparison,
 ) -> Result<Account, HuntError> {
-    let search = match serially {
-        SerialComparison::Unknown => SerialSearch::Always,
-        SerialComparison::Differs => SerialSearch::WherePromised,
-    };
-    let inquiry = Inquiry::new(|channel| async move { analyse(subject, &channel, search).await });
+    let inquiry =
+        Inquiry::new(
+            |channel| async move { analyse(subject, &channel, SerialSearch::Always).await },
+        );
     let analysis = executor.inquire(about, inquiry, &mut Vec::new())?;
-    Ok(Account::new(subject, &analysis, serially))
+    Ok(Account::new(subject, &analysis))
 }

@@ -33,9 +33,10 @@ pub fn find(
     if let Some(analysis) = &checked.analysis {
         return Ok(find(analysis));
     }
-    let inquiry = Inquiry::new(|channel| async move {
-        analyse(subject, &channel, SerialSearch::WherePromised).await
-    });
+    let inquiry =
+        Inquiry::new(
+            |channel| async move { analyse(subject, &channel, SerialSearch::Always).await },
+        );
     executor.inquire((fixture, case), inquiry, &mut Vec::new()).map(|analysis| find(&analysis))
 }
 

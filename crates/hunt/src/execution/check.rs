@@ -11,6 +11,7 @@ use isolde_model::{Anomaly, Case, History, Level, Profile};
 use isolde_oracles::{
     ConcurrentRun, Oracle, OracleReport, OracleVerdict, Replay, broken, unknown_serial,
 };
+use isolde_reference::{Subject, with_serial_search};
 use isolde_sql::{BeginMode, Control, Stmt};
 use std::sync::Arc;
 
@@ -113,6 +114,17 @@ pub fn check(
         }
         None => concurrent,
     };
+    if !violations.is_empty()
+        && let (Some(found), Some(reading)) = (analysis.take(), fixture.reading.as_deref())
+    {
+        // A run that some serial order explains is no anomaly.
+        let subject = &Subject { history: &concurrent, reading };
+        let inquiry =
+            Inquiry::new(
+                |channel| async move { with_serial_search(subject, &channel, *found).await },
+            );
+        analysis = Some(Box::new(executor.inquire((fixture, case), inquiry, &mut known)?));
+    }
     Ok(CheckResult {
         concurrent,
         replays,

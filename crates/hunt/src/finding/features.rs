@@ -11,7 +11,7 @@ pub fn add_features(finding: &mut Finding, case: &Case, history: &History) {
     finding.defect = match finding.cause.label {
         // Not a defect: such findings have the documented behaviour in common.
         Verdict::Documented | Verdict::Consistent => finding.cause.name(),
-        Verdict::Bug | Verdict::Undecided => features.key(),
+        Verdict::Bug | Verdict::Locking | Verdict::Undecided => features.key(),
     };
     finding.features = Some(features);
 }

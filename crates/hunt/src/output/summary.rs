@@ -89,6 +89,9 @@ pub struct Summary {
     pub by_behaviour: BTreeMap<String, u64>,
     pub distinct: u64,
     pub not_confirmed: u64,
+    /// Runs that a serial order other than the commit order explains.
+    #[serde(default)]
+    pub reordered: u64,
     /// Inconclusive cases, by reason.
     #[serde(default)]
     pub unknown: BTreeMap<String, u64>,
@@ -196,6 +199,7 @@ impl Summary {
             by_behaviour: tally.by_behaviour.clone(),
             distinct: tally.distinct(),
             not_confirmed: tally.not_confirmed,
+            reordered: tally.reordered,
             unknown: tally.unknown.clone(),
             predicted: tally.predicted,
             not_modelled: tally.not_modelled.clone(),
@@ -247,6 +251,31 @@ impl Summary {
         Ok(())
     }
 
+    /// Why the absence of violations means nothing: nothing, or nearly nothing, was
+    /// tested.
+    pub fn nothing_tested(&self) -> Option<String> {
+        if self.cases == 0 && self.not_run > 0 {
+            let refusal = self.refusals.values().next();
+            let why = refusal.map_or(String::new(), |r| format!(": {} ({})", r.message, r.sql));
+            return Some(format!(
+                "the engine rejected the schema of all {} cases{why}",
+                self.not_run
+            ));
+        }
+        if self.cases == 0 {
+            return Some("no case was run".into());
+        }
+        let writes = |f: &&str| self.features.get(*f).is_some_and(|c| c.succeeded > 0);
+        let wrote = ["insert", "update", "delete", "replace", "upsert"].iter().any(|f| writes(f));
+        if !self.features.is_empty() && !wrote {
+            let refusal = self.refusals.values().max_by_key(|r| r.count);
+            let why =
+                refusal.map_or(String::new(), |r| format!(", such as {} ({})", r.sql, r.message));
+            return Some(format!("the engine rejected every write{why}"));
+        }
+        None
+    }
+
     /// The number of findings with cause bug that no baseline contains.
     pub fn new_bugs(&self) -> u64 {
         self.baseline.as_ref().map_or(self.violations.bug, |result| result.new)
@@ -265,6 +294,7 @@ impl Summary {
             aborted: self.aborted,
             not_run: self.not_run,
             not_confirmed: self.not_confirmed,
+            reordered: self.reordered,
             unknown: self.unknown.clone(),
             predicted: self.predicted,
             not_modelled: self.not_modelled.clone(),

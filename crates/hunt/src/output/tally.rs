@@ -16,6 +16,10 @@ pub struct Counts {
     pub bug: u64,
     pub documented: u64,
     pub undecided: u64,
+    /// Results are right, but a statement waited, did not wait or was aborted
+    /// where the rules say otherwise.
+    #[serde(default)]
+    pub locking: u64,
 }
 
 impl Counts {
@@ -24,6 +28,7 @@ impl Counts {
             Verdict::Bug => self.bug += 1,
             Verdict::Documented => self.documented += 1,
             Verdict::Undecided => self.undecided += 1,
+            Verdict::Locking => self.locking += 1,
             // A consistent run is no violation.
             Verdict::Consistent => {}
         }
@@ -33,10 +38,11 @@ impl Counts {
         self.bug += other.bug;
         self.documented += other.documented;
         self.undecided += other.undecided;
+        self.locking += other.locking;
     }
 
     pub fn total(self) -> u64 {
-        self.bug + self.documented + self.undecided
+        self.bug + self.documented + self.undecided + self.locking
     }
 }
 
@@ -64,6 +70,10 @@ pub struct Tally {
     pub not_run: u64,
     /// Violations that did not happen again; they are not among `violations`.
     pub not_confirmed: u64,
+    /// Runs that differ from the serial run in commit order and that another serial
+    /// order explains; they are not among `violations`.
+    #[serde(default)]
+    pub reordered: u64,
     /// Inconclusive cases, by reason.
     pub unknown: BTreeMap<String, u64>,
     /// Cases that the reference model predicted completely.
@@ -213,6 +223,7 @@ impl Tally {
         self.aborted += other.aborted;
         self.not_run += other.not_run;
         self.not_confirmed += other.not_confirmed;
+        self.reordered += other.reordered;
         self.violations.merge(other.violations);
         self.predicted += other.predicted;
         self.oracles.merge(&other.oracles);

@@ -5,7 +5,7 @@ use super::hunter::Hunter;
 use super::reduce::{Goal, ReducedCase, reduce};
 use crate::error::HuntError;
 use crate::execution::account;
-use crate::execution::cause;
+use crate::execution::cause::{self, Cause};
 use crate::execution::check::{check, check_unbroken};
 use crate::execution::confirm::{Repetition, confirm};
 use crate::finding::{self, Evidence, Reduction};
@@ -69,7 +69,12 @@ impl Hunter<'_> {
                 moment,
             })));
         }
-        let Some(violation) = self.confirm_violation((&fixture, &case), checked)? else {
+        let cause = cause::find(&mut self.executor, (&fixture, &case), &checked)?;
+        if cause.label == Verdict::Consistent {
+            tally.reordered += 1;
+            return Ok(None);
+        }
+        let Some(violation) = self.confirm_violation((&fixture, &case), checked, cause)? else {
             tally.not_confirmed += 1;
             return Ok(None);
         };
@@ -86,11 +91,11 @@ impl Hunter<'_> {
         &mut self,
         about: (&Fixture, &Case),
         first: CheckResult,
+        cause: Cause,
     ) -> Result<Option<ConfirmedViolation>, HuntError> {
-        let cause = cause::find(&mut self.executor, about, &first)?;
         let care = match cause.label {
             Verdict::Documented | Verdict::Consistent => Repetition::Once,
-            Verdict::Bug | Verdict::Undecided => Repetition::UntilCertain,
+            Verdict::Bug | Verdict::Locking | Verdict::Undecided => Repetition::UntilCertain,
         };
         let (rate, again) = confirm(&mut self.executor, about, &first, self.oracles, care)?;
         let Some(again) = again else {
@@ -132,7 +137,8 @@ impl Hunter<'_> {
         if !checked.violated() {
             return Ok(None);
         }
-        match self.confirm_violation((&fixture, &case), checked)? {
+        let cause = cause::find(&mut self.executor, (&fixture, &case), &checked)?;
+        match self.confirm_violation((&fixture, &case), checked, cause)? {
             Some(violation) if violation.cause.label == Verdict::Bug => {
                 self.settle(&strong, case, violation).map(Some)
             }

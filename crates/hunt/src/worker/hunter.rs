@@ -119,7 +119,7 @@ impl Hunter<'_> {
         let profile = self.executor.runner.engine.profile();
         let allows = profile.promise(round.level).and_then(|promise| promise.allows.clone());
         let found = forbidden(&round.report, allows.as_deref());
-        round_report::count_documented(tally, &round, &found);
+        round_report::count_allowed(tally, &round, &found, allows.is_some());
         let Some(anomaly) = round_report::shortest(&found).cloned() else {
             if round.report.verdict(isolde_checker::Level::Serializable) == Verdict::Unknown {
                 let why = "the checker's search was cut off".to_string();

@@ -24,13 +24,25 @@ pub(super) fn count(tally: &mut Tally, round: &RoundRecord) {
     tally.invalid += trace.operations.iter().filter(|o| refused(&o.result)).count() as u64;
 }
 
-/// Counts the anomalies of the data that the level allows: those not among the forbidden ones.
-pub(super) fn count_documented(tally: &mut Tally, round: &RoundRecord, forbidden: &[&Anomaly]) {
+/// Counts the anomalies of the data that are not forbidden: the level allows them, or its
+/// documentation does not say.
+pub(super) fn count_allowed(
+    tally: &mut Tally,
+    round: &RoundRecord,
+    forbidden: &[&Anomaly],
+    is_documented: bool,
+) {
     let of_data = round.report.anomalies.iter().filter(|a| a.through.is_none());
     for allowed in of_data.filter(|a| !forbidden.iter().any(|f| f.class == a.class)) {
-        let name = format!("{} at {}", allowed.class, round.level);
-        *tally.by_behaviour.entry(name).or_default() += allowed.count as u64;
-        tally.violations.documented += allowed.count as u64;
+        let (name, count) = (format!("{} at {}", allowed.class, round.level), allowed.count as u64);
+        if is_documented {
+            *tally.by_behaviour.entry(name).or_default() += count;
+            tally.violations.documented += count;
+        } else {
+            let why = format!("{name}: the driver does not say whether the level allows it");
+            *tally.unknown.entry(why).or_default() += count;
+            tally.violations.undecided += count;
+        }
     }
 }
 

@@ -36,6 +36,11 @@ pub enum Shown {
         step: Option<usize>,
         rule: Option<String>,
     },
+    /// Only the locking differs from the rules.
+    Locking {
+        step: usize,
+        rule: String,
+    },
     NotModelled(String),
 }
 
@@ -105,6 +110,9 @@ impl Bench {
             ),
             Conclusion::Broken { step, rule, .. } => {
                 Shown::Outside { step, rule: rule.map(|r| r.id.into()) }
+            }
+            Conclusion::LockingDiffers { step, rule, .. } => {
+                Shown::Locking { step, rule: rule.id.into() }
             }
             Conclusion::NotModelled { why, .. } => Shown::NotModelled(why),
         }

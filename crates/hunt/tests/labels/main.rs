@@ -132,7 +132,7 @@ fn prove(target: &str, cases: &[Labelled], rules: &[&'static Rule], lacks: &[&st
             wrong.push(format!("{name}: {explanation:?}\n{}", run.transcript()));
             continue;
         };
-        if label != Verdict::Documented {
+        if !matches!(label, Verdict::Documented | Verdict::Consistent) {
             wrong.push(format!("{name}: labelled {}", label.name()));
         }
         for (rule, place) in labelled.shows {
@@ -153,9 +153,16 @@ fn prove(target: &str, cases: &[Labelled], rules: &[&'static Rule], lacks: &[&st
             let why_open = open::why(&run, labelled, &false_run);
             let judged = bench.explain(&run, &false_run.history);
             let what = || format!("{name}: {}", false_run.what(&run.history));
+            let locking = matches!(judged, Shown::Locking { .. });
+            let judged = match judged {
+                Shown::Locking { step, rule } => {
+                    Shown::Outside { step: Some(step), rule: Some(rule) }
+                }
+                other => other,
+            };
             match judged {
                 Shown::Outside { step, rule } => {
-                    matrix.add("bug", "bug");
+                    matrix.add("bug", if locking { "locking" } else { "bug" });
                     let at_its_place = step == false_run.step;
                     if !at_its_place
                         && why_open.is_none()
@@ -176,7 +183,7 @@ fn prove(target: &str, cases: &[Labelled], rules: &[&'static Rule], lacks: &[&st
                         // change breaks a rule that explained the step.
                         let waits =
                             matches!(false_run.change, Change::WaitAdded | Change::WaitRemoved);
-                        if !waits && !used[step].contains(&rule) {
+                        if !waits && !locking && !used[step].contains(&rule) {
                             let used = &used[step];
                             wrong.push(format!("{}: {rule} was named, not of {used:?}", what()));
                         }
@@ -185,6 +192,7 @@ fn prove(target: &str, cases: &[Labelled], rules: &[&'static Rule], lacks: &[&st
                         noticed.extend(used[step].iter().filter_map(|r| known(rules, r)));
                     }
                 }
+                Shown::Locking { .. } => unreachable!("it is treated as a breach"),
                 Shown::Inside(_) | Shown::NotModelled(_) if why_open.is_some() => {
                     matrix.left_open(why_open.unwrap_or_default());
                 }

@@ -20,15 +20,16 @@ impl Matrix {
     }
 }
 
-const LABELS: [&str; 3] = ["bug", "documented", "undecided"];
+const LABELS: [&str; 5] = ["bug", "locking", "documented", "consistent", "undecided"];
 
 impl Display for Matrix {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        writeln!(f, "  expected \\ given   {:>10} {:>10} {:>10}", LABELS[0], LABELS[1], LABELS[2])?;
+        let columns = |cells: [String; 5]| cells.map(|cell| format!("{cell:>10}")).join(" ");
+        writeln!(f, "  expected \\ given   {}", columns(LABELS.map(String::from)))?;
         for expected in ["documented", "bug", "planted fault"] {
             let cell = |given| self.cells.get(&(expected, given)).copied().unwrap_or_default();
-            let [bug, documented, undecided] = LABELS.map(cell);
-            writeln!(f, "  {expected:18} {bug:10} {documented:10} {undecided:10}")?;
+            let cells = LABELS.map(|given| cell(given).to_string());
+            writeln!(f, "  {expected:18} {}", columns(cells))?;
         }
         for (why, n) in &self.open {
             writeln!(f, "  {n:5} falsified runs are left open: {why}")?;

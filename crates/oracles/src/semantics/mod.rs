@@ -8,6 +8,8 @@
 use crate::description::OracleDescription;
 use crate::judgement::{Judgement, OracleVerdict};
 use crate::run::ConcurrentRun;
+use isolde_catalog::Rule;
+use isolde_model::breach::Breach;
 use isolde_model::difference::{Difference, NO_SERIAL_ORDER};
 use isolde_model::inquiry::Channel;
 use isolde_reference::{Conclusion, SerialSearch, Subject, analyse};
@@ -34,19 +36,30 @@ async fn judge(run: &ConcurrentRun<'_>, channel: &Channel) -> Judgement {
         Conclusion::Allowed { .. } => OracleVerdict::Consistent,
         Conclusion::NotModelled { why, .. } => OracleVerdict::Unknown(why.clone()),
         Conclusion::Broken { step, rule, breach } => {
-            let label = step.map_or_else(String::new, |s| run.case.label(s));
-            let sql = step.map_or_else(String::new, |s| run.case.steps[s].sql.clone());
-            let (rule, about, page) = match rule {
-                Some(rule) => (rule.id, rule.about, rule.page),
-                None => (NO_SERIAL_ORDER, IN_ORDER, ""),
-            };
-            let (rule, about, page) = (rule.into(), about.into(), page.into());
-            let (why, breach) = (breach.to_string(), Some(Box::new(breach.clone())));
-            let broken = Difference::Rule { label, sql, rule, about, page, why, breach };
-            OracleVerdict::Violated(vec![broken])
+            OracleVerdict::Violated(vec![difference(run, *step, *rule, breach)])
+        }
+        Conclusion::LockingDiffers { step, rule, breach, .. } => {
+            OracleVerdict::Violated(vec![difference(run, Some(*step), Some(rule), breach)])
         }
     };
     Judgement { analysis: Some(Box::new(analysis)), ..Judgement::of(verdict) }
+}
+
+fn difference(
+    run: &ConcurrentRun<'_>,
+    step: Option<usize>,
+    rule: Option<&Rule>,
+    breach: &Breach,
+) -> Difference {
+    let label = step.map_or_else(String::new, |s| run.case.label(s));
+    let sql = step.map_or_else(String::new, |s| run.case.steps[s].sql.clone());
+    let (rule, about, page) = match rule {
+        Some(rule) => (rule.id, rule.about, rule.page),
+        None => (NO_SERIAL_ORDER, IN_ORDER, ""),
+    };
+    let (rule, about, page) = (rule.into(), about.into(), page.into());
+    let (why, breach) = (breach.to_string(), Some(Box::new(breach.clone())));
+    Difference::Rule { label, sql, rule, about, page, why, breach }
 }
 
 const IN_ORDER: &str =

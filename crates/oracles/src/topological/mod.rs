@@ -228,7 +228,7 @@ async fn cause(
 ) -> Cause {
     let subject = Subject { history: &refined.history, reading: &refined.reading };
     let found: Vec<&Difference> = found.iter().collect();
-    let analysis = analyse(&subject, channel, SerialSearch::WherePromised).await;
+    let analysis = analyse(&subject, channel, SerialSearch::Always).await;
     let of_transactions = isolde_reference::cause::find(&subject, &found, &analysis);
     let Some((replay, history)) = alone.filter(|_| of_transactions.label != Verdict::Bug) else {
         return of_transactions;

@@ -4,7 +4,7 @@
 //! A statement that ends a prediction ends the account as well: everything after
 //! it depends on what it did.
 
-use super::{Analysis, Conclusion, SerialOrder};
+use super::{Analysis, Conclusion, NamedAnomaly, SerialOrder};
 use crate::model::{Look, ReferenceModel};
 use crate::subject::Subject;
 use crate::world::{End, FIRST_ROWS};
@@ -45,6 +45,9 @@ pub struct Account {
     pub label: Verdict,
     /// What the label rests on, in a sentence.
     pub why: String,
+    /// The anomaly, where the label is documented and the anomaly has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anomaly: Option<NamedAnomaly>,
     /// The breach, where the label is a bug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub breach: Option<Breach>,
@@ -149,24 +152,16 @@ impl ReferenceModel<'_> {
     }
 }
 
-/// How a run compares with serial runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SerialComparison {
-    /// Whether an order explains it is to be found out.
-    Unknown,
-    /// It is not as the serial run in the order of the commits.
-    Differs,
-}
-
 impl Account {
     /// The account of an analysed run, step by step and as a whole.
-    pub fn new(subject: &Subject<'_>, analysis: &Analysis, serial: SerialComparison) -> Account {
-        let (label, why) = run_verdict(subject, analysis, serial);
+    pub fn new(subject: &Subject<'_>, analysis: &Analysis) -> Account {
+        let (label, why) = run_verdict(subject, analysis);
         let steps: Vec<StepAccount> =
             (0..subject.history.steps.len()).map(|n| step(subject, analysis, n)).collect();
         let (decisive, breach) = match &analysis.conclusion {
             Conclusion::Allowed { order, .. } => (order.as_ref().map(|(_, rule)| *rule), None),
             Conclusion::Broken { rule, breach, .. } => (*rule, Some(breach.clone())),
+            Conclusion::LockingDiffers { rule, breach, .. } => (Some(*rule), Some(breach.clone())),
             Conclusion::NotModelled { .. } => (None, None),
         };
         let mut rules: Vec<CitedRule> = Vec::new();
@@ -178,15 +173,12 @@ impl Account {
         rules.retain(|r| {
             decisive.is_some_and(|d| d.id == r.id) || steps.iter().any(|s| s.rules.contains(&r.id))
         });
-        Account { label, why, breach, steps, rules }
+        let anomaly = analysis.anomaly.clone();
+        Account { label, why, anomaly, breach, steps, rules }
     }
 }
 
-fn run_verdict(
-    subject: &Subject<'_>,
-    analysis: &Analysis,
-    serial: SerialComparison,
-) -> (Verdict, String) {
+fn run_verdict(subject: &Subject<'_>, analysis: &Analysis) -> (Verdict, String) {
     let place = |step: &Option<usize>| match step {
         Some(step) => format!("{}: ", subject.history.steps[*step].label),
         None => String::new(),
@@ -196,13 +188,19 @@ fn run_verdict(
             let rule = rule.map_or(String::new(), |r| format!(" (rule {})", r.id));
             (Verdict::Bug, format!("{}{breach}{rule}", place(step)))
         }
+        (Conclusion::LockingDiffers { step, rule, breach, rest: None }, _) => {
+            let step = place(&Some(*step));
+            let why = format!("every result is right, but {step}{breach} (rule {})", rule.id);
+            (Verdict::Locking, why)
+        }
+        (Conclusion::LockingDiffers { step, breach, rest: Some(why), .. }, _) => {
+            let step = place(&Some(*step));
+            let why =
+                format!("{step}{breach}; whether the results are right is not modelled: {why}");
+            (Verdict::Undecided, why)
+        }
         (Conclusion::NotModelled { step, why }, _) => {
             (Verdict::Undecided, format!("{}not modelled: {why}", place(step)))
-        }
-        (Conclusion::Allowed { .. }, _) if serial == SerialComparison::Differs => {
-            let why = "the rules of the level allow it, although it differs from the serial \
-                       order of the commits";
-            (Verdict::Documented, why.into())
         }
         (Conclusion::Allowed { .. }, None) => {
             let why = "the rules allow it; no serial order was searched for";
@@ -214,22 +212,21 @@ fn run_verdict(
                 .filter(|t| t.committed())
                 .map(|t| t.session)
                 .collect();
-            if *order == commits {
-                let why = "the transactions could have run one after another, in the order of \
-                           their commits";
-                return (Verdict::Consistent, why.into());
-            }
-            let order = order.join(", ");
-            let why = format!(
-                "the transactions could have run one after another, in the order {order}, which \
-                 is not that of their commits"
-            );
-            (Verdict::Documented, why)
+            let order = match *order == commits {
+                true => "in the order of their commits".to_string(),
+                false => format!("in the order {}", order.join(", ")),
+            };
+            let why = format!("the transactions could have run one after another, {order}");
+            (Verdict::Consistent, why)
         }
         (Conclusion::Allowed { .. }, Some(SerialOrder::None { .. })) => {
             let why = "the rules of the level allow it, although no serial order of the \
                        transactions gives this result";
-            (Verdict::Documented, why.into())
+            let why = match &analysis.anomaly {
+                Some(anomaly) => format!("{}: {}; {why}", anomaly.class.name(), anomaly.text),
+                None => why.into(),
+            };
+            (Verdict::Documented, why)
         }
         (Conclusion::Allowed { .. }, Some(SerialOrder::CutOff)) => {
             let why = "the rules allow it; there are too many serial orders to try them all";
@@ -257,6 +254,10 @@ fn step(subject: &Subject<'_>, analysis: &Analysis, n: usize) -> StepAccount {
             ids = rule.map_or(ids, |r| vec![r.id.into()]);
             (StepVerdict::Broken, breach.to_string())
         }
+        Conclusion::LockingDiffers { step: at, rule, breach, .. } if *at == n => {
+            ids = vec![rule.id.into()];
+            (StepVerdict::Broken, breach.to_string())
+        }
         Conclusion::NotModelled { step: Some(at), why } if *at == n => {
             (StepVerdict::NotModelled, why.clone())
         }
@@ -270,7 +271,9 @@ fn step(subject: &Subject<'_>, analysis: &Analysis, n: usize) -> StepAccount {
         _ if matches!(reply, Some(EventKind::NotSent { .. })) => {
             (StepVerdict::Allowed, "its transaction had ended".into())
         }
-        Conclusion::Allowed { .. } => (StepVerdict::Allowed, "it still waited at the end".into()),
+        Conclusion::Allowed { .. } | Conclusion::LockingDiffers { .. } => {
+            (StepVerdict::Allowed, "it still waited at the end".into())
+        }
         Conclusion::Broken { step: Some(at), .. }
         | Conclusion::NotModelled { step: Some(at), .. } => (StepVerdict::NotModelled, ended(*at)),
         Conclusion::Broken { step: None, breach, .. } => {

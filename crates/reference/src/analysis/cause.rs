@@ -6,7 +6,7 @@
 //! `undecided` a run of which a part is not modelled. Where an engine has no
 //! rules, nothing but its death is certain.
 
-use super::{Analysis, Conclusion};
+use super::{Analysis, Conclusion, SerialOrder};
 use crate::subject::Subject;
 use isolde_catalog::Rule;
 use isolde_model::difference::Difference;
@@ -74,6 +74,22 @@ pub fn find(subject: &Subject<'_>, differences: &[&Difference], analysis: &Analy
             let level = step.map(|s| subject.reading.levels[s]);
             Cause { level, ..Cause::new(Verdict::Bug, vec![evidence]) }
         }
+        Conclusion::LockingDiffers { step, rule, breach, rest } => {
+            let (id, about, page) = (rule.id, rule.about, rule.page);
+            let place = label(Some(*step));
+            let broken = format!("{place}: {breach}; rule {id}: {about} ({page})");
+            let level = Some(subject.reading.levels[*step]);
+            let (verdict, results) = match rest {
+                None => {
+                    let within = "every result and the final rows are within the rules";
+                    (Verdict::Locking, within.to_string())
+                }
+                Some(why) => {
+                    (Verdict::Undecided, format!("{place}: the rest is not modelled: {why}"))
+                }
+            };
+            Cause { level, ..Cause::new(verdict, vec![broken, results]) }
+        }
         Conclusion::NotModelled { step, why } => {
             let place = step.map_or(String::new(), |s| format!("{}: ", label(Some(s))));
             Cause::new(Verdict::Undecided, vec![format!("{place}not modelled: {why}")])
@@ -82,13 +98,24 @@ pub fn find(subject: &Subject<'_>, differences: &[&Difference], analysis: &Analy
             let mut evidence =
                 vec!["every statement and the final rows are within the rules".to_string()];
             let mut decisive = decisive(subject.history, rules, differences);
+            if let Some(SerialOrder::Found(order)) = &analysis.serial {
+                evidence.push(format!("the serial order {} explains it", order.join(", ")));
+                return Cause::new(Verdict::Consistent, evidence);
+            }
             if let Some((order, rule)) = order {
                 evidence.push(format!("the serial order is {}", order.join(", ")));
                 decisive.insert(0, rule);
             }
             evidence.extend(decisive.iter().map(|r| format!("rule {}: {}", r.id, r.about)));
+            if let Some(anomaly) = &analysis.anomaly {
+                evidence.insert(0, format!("{}: {}", anomaly.class.name(), anomaly.text));
+            }
+            let name = |rule: &Rule| match &analysis.anomaly {
+                Some(anomaly) => format!("{} ({})", anomaly.class.name(), rule.name),
+                None => rule.name.to_string(),
+            };
             let behaviour = decisive.first().map(|rule| Explained {
-                name: rule.name.into(),
+                name: name(rule),
                 about: rule.about.into(),
                 link: rule.page.into(),
             });

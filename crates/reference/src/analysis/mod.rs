@@ -6,6 +6,7 @@
 //! all read the same [`Analysis`].
 
 mod account;
+mod anomaly;
 pub mod cause;
 mod serial_order;
 
@@ -14,7 +15,9 @@ use crate::search::{Choices, EvalCache};
 use crate::stop::Stop;
 use crate::subject::Subject;
 use account::Steps;
-pub use account::{Account, CitedRule, SerialComparison, StepAccount, StepVerdict};
+pub use account::{Account, CitedRule, StepAccount, StepVerdict};
+use anomaly::name_anomaly;
+pub use anomaly::{AnomalyClass, NamedAnomaly};
 use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
 use isolde_model::inquiry::Channel;
@@ -43,6 +46,16 @@ pub enum Conclusion {
         rule: Option<&'static Rule>,
         breach: Breach,
     },
+    /// Every result is within the rules, but a statement waited, did not wait or was
+    /// aborted where the rules say otherwise.
+    LockingDiffers {
+        step: usize,
+        rule: &'static Rule,
+        breach: Breach,
+        /// Why the results are not known to be right: a part of the run is not
+        /// modelled.
+        rest: Option<String>,
+    },
     NotModelled {
         step: Option<usize>,
         why: String,
@@ -65,6 +78,8 @@ pub struct Analysis {
     pub(crate) steps: Steps,
     /// The result of the search for a serial order, if there was one.
     pub(crate) serial: Option<SerialOrder>,
+    /// The anomaly, if the run is within the rules and no serial order explains it.
+    pub anomaly: Option<NamedAnomaly>,
 }
 
 /// Replays a run and concludes whether the rules allow it.
@@ -72,20 +87,44 @@ pub async fn analyse(subject: &Subject<'_>, channel: &Channel, search: SerialSea
     if !subject.has_rules() {
         let why = "there are no rules for this engine".into();
         let conclusion = Conclusion::NotModelled { step: None, why };
-        return Analysis { conclusion, steps: Steps::default(), serial: None };
+        return Analysis { conclusion, steps: Steps::default(), serial: None, anomaly: None };
     }
     let (conclusion, steps) = predict(subject, channel).await;
-    let promised = subject.promises_serial_order();
-    let within = matches!(conclusion, Conclusion::Allowed { .. });
-    if !within || !(promised || search == SerialSearch::Always) {
-        return Analysis { conclusion, steps, serial: None };
+    let analysis = Analysis { conclusion, steps, serial: None, anomaly: None };
+    match subject.promises_serial_order() || search == SerialSearch::Always {
+        true => with_serial_search(subject, channel, analysis).await,
+        false => analysis,
     }
+}
+
+/// Adds the search for a serial order to an analysis without one, if the run is
+/// within the rules.
+pub async fn with_serial_search(
+    subject: &Subject<'_>,
+    channel: &Channel,
+    analysis: Analysis,
+) -> Analysis {
+    let within = matches!(
+        analysis.conclusion,
+        Conclusion::Allowed { .. } | Conclusion::LockingDiffers { .. }
+    );
+    if !within || analysis.serial.is_some() {
+        return analysis;
+    }
+    let Analysis { conclusion, steps, .. } = analysis;
+    let promised = subject.promises_serial_order();
     let serial = serial_order(subject, channel.clone()).await;
     let conclusion = match promised {
         true => with_serial_order(subject, conclusion, &serial),
         false => conclusion,
     };
-    Analysis { conclusion, steps, serial: Some(serial) }
+    let is_anomaly = matches!(conclusion, Conclusion::Allowed { .. })
+        && matches!(serial, SerialOrder::None { .. });
+    let anomaly = match is_anomaly {
+        true => name_anomaly(subject, channel).await,
+        false => None,
+    };
+    Analysis { conclusion, steps, serial: Some(serial), anomaly }
 }
 
 /// The conclusion about a run that must have a serial order.
@@ -94,7 +133,11 @@ fn with_serial_order(
     conclusion: Conclusion,
     serial: &SerialOrder,
 ) -> Conclusion {
-    let Conclusion::Allowed { rules, .. } = conclusion else { return conclusion };
+    let rules = match &conclusion {
+        Conclusion::Allowed { rules, .. } => rules.clone(),
+        _ if matches!(serial, SerialOrder::Found(_)) => return conclusion,
+        _ => Vec::new(),
+    };
     match serial.clone() {
         SerialOrder::Found(order) => {
             let concurrency = subject.concurrency(0, Some(BeginForm::Plain));
@@ -116,13 +159,50 @@ fn with_serial_order(
 /// Whether the rules allow each statement of the run and its final rows, and
 /// what is known of each step, also where the replay stops half way.
 pub(crate) async fn predict(subject: &Subject<'_>, channel: &Channel) -> (Conclusion, Steps) {
+    let (conclusion, steps) = search_replays(subject, channel, false).await;
+    match &conclusion {
+        // Is locking all that differs?
+        Conclusion::Broken { step: Some(step), rule: Some(rule), breach }
+            if breach.is_about_locking() =>
+        {
+            match search_replays(subject, channel, true).await {
+                (Conclusion::NotModelled { why, .. }, steps) => {
+                    let (step, breach, rest) = (*step, breach.clone(), Some(why));
+                    (Conclusion::LockingDiffers { step, rule, breach, rest }, steps)
+                }
+                // A wrong result proves that the lock is missing: the statement that
+                // it should have stopped is to blame.
+                (Conclusion::Broken { .. }, _) => (conclusion, steps),
+                other => other,
+            }
+        }
+        _ => (conclusion, steps),
+    }
+}
+
+/// Tries the ways through what the rules leave open until one explains every event.
+async fn search_replays(
+    subject: &Subject<'_>,
+    channel: &Channel,
+    tolerates_locking: bool,
+) -> (Conclusion, Steps) {
     let (mut cache, mut choices) = (EvalCache::default(), Choices::default());
     let mut farthest: Option<(usize, Conclusion, Steps)> = None;
     for _ in 0..MOST_WAYS {
         let mut model = ReferenceModel::new(subject, channel, &mut cache, &mut choices);
+        model.tolerates_locking = tolerates_locking;
         let stop = match model.run().await {
             Ok(()) => {
                 let steps = model.steps();
+                if let Some((step, rule, breach)) = model.trace.locking_breach().cloned() {
+                    // Without the lock, a constraint may be violated by what has
+                    // been committed: that is a result.
+                    let conclusion = match model.constraints_hold() {
+                        true => Conclusion::LockingDiffers { step, rule, breach, rest: None },
+                        false => Conclusion::Broken { step: Some(step), rule: Some(rule), breach },
+                    };
+                    return (conclusion, steps);
+                }
                 let conclusion = match steps.unmodelled.first_key_value() {
                     Some((step, why)) => {
                         Conclusion::NotModelled { step: Some(*step), why: why.clone() }

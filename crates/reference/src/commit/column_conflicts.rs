@@ -60,7 +60,7 @@ impl ReferenceModel<'_> {
         if self.moves(tx, place.table, written) {
             let gone = self.delete_row((tx, step), place, old, errors);
             let to = self.world.add_row(place.table, new.clone());
-            return vec![gone, Change { place: to, old: None, new: Some(new) }];
+            return vec![gone, Change::new(to, None, Some(new))];
         }
         for column in written {
             let changes = !old.row[*column].same(&new.row[*column]);
@@ -68,7 +68,7 @@ impl ReferenceModel<'_> {
             self.world.mark(tx, place, Some(*column), changes);
         }
         self.world.add_version(place, new.clone());
-        vec![Change { place, old: Some(old), new: Some(new) }]
+        vec![Change::new(place, Some(old), Some(new))]
     }
 
     pub fn delete_row(
@@ -82,7 +82,7 @@ impl ReferenceModel<'_> {
         self.world.mark(tx, place, None, true);
         let (statement, at) = (self.world.statement(), self.world.now());
         self.world.add_version(place, Version { by: tx, statement, at, dead: true, ..old.clone() });
-        Change { place, old: Some(old), new: None }
+        Change::new(place, Some(old), None)
     }
 
     /// Whether a write changes an indexed column, which deletes the row and

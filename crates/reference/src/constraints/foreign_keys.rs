@@ -17,6 +17,15 @@ pub struct Change {
     pub place: Place,
     pub old: Option<Version>,
     pub new: Option<Version>,
+    /// Rows that the new one takes the place of: where REPLACE may update a row in
+    /// place, a foreign key that stays as it is may not be checked again.
+    pub replaced: Vec<Version>,
+}
+
+impl Change {
+    pub fn new(place: Place, old: Option<Version>, new: Option<Version>) -> Change {
+        Change { place, old, new, replaced: Vec::new() }
+    }
 }
 
 /// The action of a foreign key on the children of a row that lost its key.
@@ -42,9 +51,16 @@ impl ReferenceModel<'_> {
         let mut lost_keys: Vec<((usize, usize), Value)> = Vec::new();
         while let Some(change) = queue.pop_front() {
             for (foreign, column) in self.foreign_columns(change.place.table) {
-                if let Some(new) = &change.new
-                    && change.old.as_ref().is_none_or(|old| !old.row[column].same(&new.row[column]))
-                {
+                let Some(new) = &change.new else { continue };
+                let keeps = |old: &Version| old.row[column].same(&new.row[column]);
+                // An update of a row that the transaction itself has written is
+                // checked as if the row were new.
+                let own = |old: &Version| {
+                    self.world.concurrency(tx).constraints.rechecks_own_rows && old.by == tx
+                };
+                let unchanged = change.old.as_ref().is_some_and(|old| keeps(old) && !own(old));
+                let replaces = change.replaced.iter().any(keeps);
+                if !unchanged && !replaces {
                     let value = new.row[column].clone();
                     referring.push((change.place, foreign, column, value));
                 }
@@ -269,7 +285,7 @@ impl ReferenceModel<'_> {
                 if let Some(new) = &new {
                     self.check_row(tx, child, new, errors);
                 }
-                let change = Change { place, old: Some(before), new };
+                let change = Change::new(place, Some(before), new);
                 self.check_keys(tx, step, &change, errors);
                 more.push(change);
             }

@@ -4,7 +4,7 @@ mod foreign_keys;
 
 use crate::model::ReferenceModel;
 use crate::outcome::ExpectedErrors;
-use crate::world::{Place, Strength, TxId, Version, same_key};
+use crate::world::{FIRST_ROWS, Place, Strength, TxId, Version, same_key};
 pub use foreign_keys::Change;
 use isolde_model::Value;
 use isolde_model::breach::{KeyOwner, Obstacle};
@@ -199,6 +199,21 @@ impl ReferenceModel<'_> {
                 }
             }
         }
+    }
+
+    /// Whether unique and foreign keys hold in the committed rows.
+    pub fn constraints_hold(&self) -> bool {
+        (0..self.world.table_count()).all(|table| {
+            let rows: Vec<&Version> = self.world.committed_rows(table).collect();
+            let unique = (0..self.keys[table].len()).all(|key| {
+                let cells: Vec<Vec<Value>> =
+                    rows.iter().filter_map(|row| self.key_of(table, key, row)).collect();
+                let taken =
+                    |n: usize| cells[..n].iter().any(|other| same_key(other, &cells[n], false));
+                !(0..cells.len()).any(taken)
+            });
+            unique && rows.iter().all(|row| self.has_parents(FIRST_ROWS, table, row))
+        })
     }
 
     /// The lock that a change needs: a stronger one if a key changes.

@@ -11,17 +11,18 @@ mod trace;
 use crate::search::{Choices, EvalCache, Search};
 use crate::stop::Stop;
 use crate::subject::Subject;
-use crate::version_tables::{Fresh, Key, VersionId, VersionTables, keys, whole};
+use crate::version_tables::{Fresh, Key, VersionId, VersionTables, View, keys, whole};
 use crate::world::{TxId, World};
 pub use commit_buffer::{CommitBuffer, DuplicateKey};
 pub use dirty_reads::{ChangedRow, DeferredDirtyRead, DirtyReads};
 use isolde_catalog::Rule;
+use isolde_model::breach::Breach;
 use isolde_model::inquiry::Channel;
 use isolde_model::parsed_case::Operation;
 use isolde_model::value::Row;
 use isolde_sql::Stmt;
 use std::collections::BTreeMap;
-pub use trace::{Look, Trace};
+pub use trace::{Look, Trace, ViewedRows};
 
 /// One replay of a run: the state of the database and what explains it so far.
 pub struct ReferenceModel<'a> {
@@ -36,6 +37,8 @@ pub struct ReferenceModel<'a> {
     pub search: Search<'a>,
     /// The transactions run one after the other, not as they were recorded.
     pub serial: bool,
+    /// Whether the replay continues after a breach that is about locking only.
+    pub tolerates_locking: bool,
     /// Prepared statements, by session and name.
     prepared: BTreeMap<(&'a str, &'a str), &'a Stmt>,
 }
@@ -58,6 +61,7 @@ impl<'a> ReferenceModel<'a> {
             commit_buffer: CommitBuffer::default(),
             search: Search::new(channel, cache, choices),
             serial: false,
+            tolerates_locking: false,
             prepared: BTreeMap::new(),
         }
     }
@@ -68,6 +72,27 @@ impl<'a> ReferenceModel<'a> {
         let snapshot = self.world.take_snapshot(tx, step);
         self.trace.record_look(step, Look { snapshot, at: self.world.now(), by: tx });
         snapshot
+    }
+
+    /// Records which versions a statement reads, of the tables that it names.
+    pub fn record_view(&mut self, tx: TxId, step: usize, view: &View) {
+        let Some(statement) = self.operation(step) else { return };
+        let names = statement.tables();
+        let tables = self.subject.reading.schema.tables.iter().enumerate();
+        let tables: Vec<(usize, Vec<VersionId>)> = tables
+            .filter(|(_, table)| names.contains(&table.name.as_str()))
+            .map(|(n, _)| (n, view[n].clone()))
+            .collect();
+        let mut uncommitted = Vec::new();
+        for (table, ids) in &tables {
+            let versions = self.world.tables()[*table].iter().flat_map(|c| &c.versions);
+            let open = versions.filter(|v| v.by != tx && ids.contains(&v.id) && !v.dead);
+            uncommitted.extend(open.filter(|v| self.world.is_open(v.by)).map(|v| (*table, v.id)));
+        }
+        let (statement, now) = (self.world.statement(), self.world.now());
+        let snapshot = self.trace.look(step).and_then(|look| look.snapshot).unwrap_or(now + 1);
+        let viewed = ViewedRows { step, tx, statement, tables, uncommitted, snapshot, at: now };
+        self.trace.record_view(viewed);
     }
 
     /// The snapshot of a statement that reads one: what is committed now, where
@@ -164,6 +189,16 @@ impl<'a> ReferenceModel<'a> {
         ids.sort_unstable();
         ids.dedup();
         Ok(ids)
+    }
+
+    /// Reports a breach. One that is about locking only is recorded where the replay
+    /// tolerates it, and the replay goes on.
+    pub fn report(&mut self, step: usize, rule: &'static Rule, breach: Breach) -> Result<(), Stop> {
+        if self.tolerates_locking && breach.is_about_locking() {
+            self.trace.record_locking_breach(step, rule, breach);
+            return Ok(());
+        }
+        Err(Stop::Outside { step: Some(step), rule, breach })
     }
 
     /// Cites a rule that explains a step.

@@ -1,6 +1,8 @@
 //! The trace of a replay: the rules that explain each step, and what each saw.
 
+use crate::version_tables::VersionId;
 use isolde_catalog::Rule;
+use isolde_model::breach::Breach;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default)]
@@ -11,10 +13,30 @@ pub struct Trace {
     settled: BTreeSet<usize>,
     /// When each statement read rows.
     looks: BTreeMap<usize, Look>,
+    /// The row versions that statements read.
+    views: Vec<ViewedRows>,
     /// What each blocked step waited for.
     waits: BTreeMap<usize, String>,
+    /// The first breach that is about locking only.
+    locking_breach: Option<(usize, &'static Rule, Breach)>,
     /// Steps that are not modelled, though they change nothing.
     unmodelled: BTreeMap<usize, String>,
+}
+
+/// The row versions that a statement read.
+#[derive(Clone, Debug)]
+pub struct ViewedRows {
+    pub step: usize,
+    pub tx: usize,
+    /// The statement, counted over the whole run.
+    pub statement: usize,
+    /// For each table that it reads the versions in view.
+    pub tables: Vec<(usize, Vec<VersionId>)>,
+    /// The versions among them that were not committed, with their tables.
+    pub uncommitted: Vec<(usize, VersionId)>,
+    /// Writers that committed before this moment are in view.
+    pub snapshot: usize,
+    pub at: usize,
 }
 
 /// When a statement read rows.
@@ -60,6 +82,18 @@ impl Trace {
         self.looks.insert(step, look);
     }
 
+    pub fn record_view(&mut self, view: ViewedRows) {
+        self.views.push(view);
+    }
+
+    pub fn views(&self) -> &[ViewedRows] {
+        &self.views
+    }
+
+    pub fn look(&self, step: usize) -> Option<Look> {
+        self.looks.get(&step).copied()
+    }
+
     pub fn looks(&self) -> impl Iterator<Item = (usize, Look)> {
         self.looks.iter().map(|(step, look)| (*step, *look))
     }
@@ -70,6 +104,15 @@ impl Trace {
 
     pub fn waits(&self) -> &BTreeMap<usize, String> {
         &self.waits
+    }
+
+    /// Records a breach that is about locking only, unless there was one before.
+    pub fn record_locking_breach(&mut self, step: usize, rule: &'static Rule, breach: Breach) {
+        self.locking_breach.get_or_insert((step, rule, breach));
+    }
+
+    pub fn locking_breach(&self) -> Option<&(usize, &'static Rule, Breach)> {
+        self.locking_breach.as_ref()
     }
 
     /// Records why a step that changes nothing is not modelled.

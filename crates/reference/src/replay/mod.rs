@@ -41,6 +41,7 @@ impl<'a> ReferenceModel<'a> {
         match (&event.what, event.step) {
             (EventKind::Sent { .. }, Some(step)) => {
                 self.world.start(step, self.world.now());
+                self.commit_implicitly(session, step);
                 self.begin_with(session, step);
                 self.record_dirty_submission(session, step);
                 self.record_scan(session, step);
@@ -80,6 +81,18 @@ impl<'a> ReferenceModel<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Commits the transaction of a session before a DDL statement that ends it. The
+    /// history records the end with the reply, but the engine commits first, and the
+    /// statement may then wait for a metadata lock.
+    fn commit_implicitly(&mut self, session: &str, step: usize) {
+        let history = self.subject.history;
+        let Some(tx) = self.world.tx_of(session) else { return };
+        let recorded = self.world.tx(tx).recorded;
+        if recorded.is_some_and(|t| history.implicit_commit(t) == Some(step)) {
+            self.world.end(tx, true);
+        }
     }
 
     fn record_dirty_submission(&mut self, session: &str, step: usize) {

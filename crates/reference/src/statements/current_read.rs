@@ -73,11 +73,14 @@ impl ReferenceModel<'_> {
         let read = self.tables_read(step);
         let consistent: Vec<usize> =
             (0..tables).filter(|t| !current.contains(t) && read.contains(t)).collect();
-        let late = !consistent.is_empty() && self.snapshot_after_wait(tx, step);
+        let moment = match consistent.is_empty() {
+            true => self.world.started(step),
+            false => self.inner_moment(tx, step),
+        };
         let mut view = View::with_capacity(tables);
         for table in 0..tables {
             if consistent.contains(&table) {
-                view.push(self.inner_view_of(table, (tx, step), late)?);
+                view.push(self.inner_view_of(table, (tx, step), moment)?);
                 continue;
             }
             let mut ids = Vec::new();
@@ -112,7 +115,7 @@ impl ReferenceModel<'_> {
 
     /// The moments at which the committed rows differ while the statement runs, the
     /// last one first.
-    fn moments(&self, step: usize) -> Vec<usize> {
+    pub fn moments(&self, step: usize) -> Vec<usize> {
         let started = self.world.started(step);
         let commits = self.world.transactions().filter_map(|(_, t)| match t.end {
             End::Committed(at) if at >= started => Some(at),
@@ -267,9 +270,10 @@ impl ReferenceModel<'_> {
         versions[first..].iter().filter(|v| !v.dead).map(|v| Some(v.id)).collect()
     }
 
-    /// Whether a statement has taken its snapshot after a lock wait: the first plain
-    /// read inside of it takes the snapshot, and may come that late.
-    pub fn snapshot_after_wait(&mut self, tx: TxId, step: usize) -> bool {
+    /// The moment at which the plain reads inside of a statement take their snapshot:
+    /// the first of them takes it, and that may be before or after a lock wait of the
+    /// statement itself.
+    pub fn inner_moment(&mut self, tx: TxId, step: usize) -> usize {
         let fresh = match self.world.concurrency(tx).snapshot.taken {
             SnapshotAt::Statement => true,
             SnapshotAt::FirstRead => {
@@ -278,22 +282,27 @@ impl ReferenceModel<'_> {
             SnapshotAt::FirstStatement | SnapshotAt::Begin | SnapshotAt::Dirty => false,
         };
         let waited = !self.serial && self.subject.history.outcome(step).waited;
-        fresh && waited && self.search.choose(2) == 1
+        let mut moments = self.moments(step);
+        moments.reverse();
+        moments.dedup();
+        if moments.len() > 2 {
+            // Before the first commit nothing differs from the start.
+            moments.remove(1);
+        }
+        let open = if fresh && waited { moments.len() } else { 1 };
+        moments[self.search.choose(open)]
     }
 
-    /// The versions of one table that a plain read inside of a statement sees. With
-    /// `late`, the snapshot was taken after a lock wait.
+    /// The versions of one table that a plain read inside of a statement sees, at the
+    /// moment that [`Self::inner_moment`] has chosen.
     pub fn inner_view_of(
         &mut self,
         table: usize,
         (tx, step): (TxId, usize),
-        late: bool,
+        moment: usize,
     ) -> Result<Vec<VersionId>, Stop> {
-        if !late {
-            return self.plain_view_of(table, tx, step);
-        }
         let sent = self.world.started(step);
-        self.world.start(step, self.world.now());
+        self.world.start(step, moment);
         let view = self.plain_view_of(table, tx, step);
         self.world.start(step, sent);
         view

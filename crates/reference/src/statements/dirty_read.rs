@@ -61,6 +61,7 @@ impl<'a> ReferenceModel<'a> {
         self.snapshot(tx, step);
         let tables = 0..self.world.table_count();
         let view: View = tables.map(|table| self.dirty_view_of(table, step)).collect();
+        self.record_view(tx, step, &view);
         let mut held = BTreeSet::new();
         for (table, chains) in self.world.tables().iter().enumerate() {
             let versions = chains.iter().flat_map(|c| &c.versions);

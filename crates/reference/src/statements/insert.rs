@@ -10,7 +10,7 @@ use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{Put, Sets};
 use crate::world::{Place, Strength, TxId, Version, same_key};
-use isolde_catalog::{RowCounts, UpsertKey, WriteConflictPolicy};
+use isolde_catalog::{RowCounts, RowStorage, UpsertKey, Waits, WriteConflictPolicy};
 use isolde_model::Value;
 use isolde_model::breach::{KeyOwner, Obstacle, RowRole};
 use isolde_model::history::ErrorClass;
@@ -102,9 +102,16 @@ impl ReferenceModel<'_> {
             _ => None,
         };
         let taken = self.taken_keys(at, arbiter, &new, errors);
+        let before = done.len();
         let mut replaced = 0;
         let mut duplicates = Vec::new();
         match &insert.conflict {
+            Conflict::Ignore | Conflict::DoNothing { .. }
+                if taken.is_empty() && self.was_taken(at, &new) && self.search.choose(2) == 1 =>
+            {
+                self.use_upsert_rule(tx, step);
+                return Ok(0);
+            }
             _ if taken.is_empty() => {}
             Conflict::Fail if self.world.buffers(tx) && !self.has_taken(tx, &taken) => {
                 duplicates = taken;
@@ -143,7 +150,11 @@ impl ReferenceModel<'_> {
         }
         self.take_duplicate_keys(tx, &duplicates, place);
         self.supersede_records(tx, place, &new);
-        done.push(Change { place, old: None, new: Some(new) });
+        let in_place = self.world.concurrency(tx).storage == RowStorage::ClusteredIndex;
+        let replaced_rows =
+            done[before..].iter().filter_map(|c| c.old.clone().filter(|_| in_place));
+        let replaced_rows = replaced_rows.collect();
+        done.push(Change { replaced: replaced_rows, ..Change::new(place, None, Some(new)) });
         Ok(1 + replaced)
     }
 
@@ -223,6 +234,28 @@ impl ReferenceModel<'_> {
         taken
     }
 
+    /// Whether a committed row had a key of the new row when the statement may have
+    /// looked: rows are checked one after the other, and one that was checked before
+    /// a lock wait is not checked again. A statement that locks what it finds keeps
+    /// the key taken.
+    fn was_taken(&self, at: InsertStep<'_>, new: &Version) -> bool {
+        let InsertStep { tx, step, table, .. } = at;
+        if self.world.concurrency(tx).locking.waits != Waits::Rows || !self.has_waited(step) {
+            return false;
+        }
+        let has = |v: &Version| {
+            (0..self.keys[table].len()).any(|key| {
+                let (ours, theirs) = (self.key_of(table, key, new), self.key_of(table, key, v));
+                ours.zip(theirs)
+                    .is_some_and(|(a, b)| same_key(&a, &b, self.case_insensitive_keys(tx)))
+            })
+        };
+        let moments = self.moments(step);
+        self.world.places(table).any(|place| {
+            moments.iter().any(|moment| self.world.visible(place, tx, *moment).is_some_and(has))
+        })
+    }
+
     /// REPLACE: deletes the rows that have a key of the new row, and returns how
     /// many of them count. None when the new row equals one of them, which may
     /// then stay as it is.
@@ -257,7 +290,7 @@ impl ReferenceModel<'_> {
             }
             replaced += u64::from(counts_changed);
             self.remove_row(tx, place, old.clone());
-            done.push(Change { place, old: Some(old), new: None });
+            done.push(Change::new(place, Some(old), None));
         }
         Some(replaced)
     }
@@ -311,7 +344,7 @@ impl ReferenceModel<'_> {
         }
         self.check_row(tx, table, &changed, errors);
         self.world.add_version(place, changed.clone());
-        let change = Change { place, old: Some(old), new: Some(changed) };
+        let change = Change::new(place, Some(old), Some(changed));
         self.check_keys(tx, step, &change, errors);
         done.push(change);
         Ok(count)

@@ -79,6 +79,7 @@ impl<'a> ReferenceModel<'a> {
         let all: Vec<usize> = (0..self.world.table_count()).collect();
         let fits = self.fitting_select((tx, step), select, false).await?;
         let view = self.current_view(tx, step, &all, Scan::Waits, fits.as_ref())?;
+        self.record_view(tx, step, &view);
         let sql = self.tables.select(select, &view);
         let rows = match self.evaluate(sql, Some(step)).await {
             Ok(rows) => rows,
@@ -123,6 +124,7 @@ impl<'a> ReferenceModel<'a> {
         if let Some(search) = only_search(select).filter(|_| patient && scans_all(select)) {
             self.check_uncommitted((tx, step), search, strength, &mut errors).await?;
         }
+        self.record_view(tx, step, &view);
         let inner = self.inner_view(tx, step, select, &view)?;
         let read =
             LockingRead { tx, step, select, patience, strength, sources, is_current, view, inner };
@@ -138,7 +140,7 @@ impl<'a> ReferenceModel<'a> {
         self.world.concurrency(tx).conflicts.changed_row == WriteConflictPolicy::ReadCurrent
     }
 
-    fn has_waited(&self, step: usize) -> bool {
+    pub fn has_waited(&self, step: usize) -> bool {
         !self.serial && self.subject.history.outcome(step).waited
     }
 
@@ -197,6 +199,7 @@ impl<'a> ReferenceModel<'a> {
                 continue;
             }
             if skips.as_mut().is_some_and(|skips| !skips.take_returned(&found.row)) {
+                self.permit_serialization_failure(read, &found, errors);
                 continue;
             }
             let Some(newest) = self.reread(read, &found, errors).await? else { continue };
@@ -237,6 +240,23 @@ impl<'a> ReferenceModel<'a> {
         let returned = reply.and_then(EventKind::rows).unwrap_or_default();
         let found = found.iter().map(|cells| cells[read.sources.len()..].to_vec()).collect();
         Some(UncertainSkips { returned, unmatched: returned.to_vec(), found })
+    }
+
+    /// A row that may have been skipped may also have been found changed, which is an
+    /// error where the transaction keeps its snapshot.
+    fn permit_serialization_failure(
+        &self,
+        read: &LockingRead<'_>,
+        found: &FoundRow,
+        errors: &mut ExpectedErrors,
+    ) {
+        let concurrency = self.world.concurrency(read.tx);
+        let keeps_snapshot = concurrency.conflicts.changed_row == WriteConflictPolicy::Abort;
+        let newest = |p: &Place| self.world.newest(*p, read.tx).filter(|v| !v.dead).map(|v| v.id);
+        let changed = found.places.iter().zip(&found.versions).any(|(p, v)| newest(p) != Some(*v));
+        if keeps_snapshot && changed {
+            errors.permit(ErrorClass::Serialization, concurrency.rules.changed_row);
+        }
     }
 
     /// Splits a row into its versions, which are located, and its result.
@@ -353,11 +373,14 @@ impl<'a> ReferenceModel<'a> {
         }
         let mut below: Vec<&str> = Vec::new();
         select.own_expressions().for_each(|e| below.extend(sources_below(e)));
-        let late = !below.is_empty() && self.snapshot_after_wait(tx, step);
+        let moment = match below.is_empty() {
+            true => self.world.started(step),
+            false => self.inner_moment(tx, step),
+        };
         let mut view = outer.clone();
         for (table, of) in self.subject.reading.schema.tables.iter().enumerate() {
             if below.contains(&of.name.as_str()) {
-                view[table] = self.inner_view_of(table, (tx, step), late)?;
+                view[table] = self.inner_view_of(table, (tx, step), moment)?;
             }
         }
         // A query that the optimizer has merged into the outer one reads what that

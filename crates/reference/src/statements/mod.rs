@@ -2,6 +2,7 @@
 
 mod clustered_index;
 mod current_read;
+pub use current_read::decides_by_row;
 mod dirty_read;
 mod insert;
 mod locking_read;
@@ -81,7 +82,9 @@ impl<'a> ReferenceModel<'a> {
             Stmt::Prepare { name, statement } => {
                 let session = self.subject.history.steps[step].session.as_str();
                 self.prepare(session, name, statement);
-                self.kept_snapshot(tx, step);
+                if self.world.concurrency(tx).snapshot.taken_by_prepare {
+                    self.kept_snapshot(tx, step);
+                }
                 Ok(())
             }
             Stmt::Execute(name) => {
@@ -171,11 +174,21 @@ impl<'a> ReferenceModel<'a> {
         self.lock_tables(tx, step, None, &mut errors);
         let names = select.sources();
         let had_snapshot = self.world.tx(tx).snapshot;
+        if self.world.concurrency(tx).snapshot.taken_without_table {
+            self.snapshot(tx, step);
+        }
+        // A plain read that is blocked waits for a lock on the table, which a change of
+        // the schema holds, and may take its snapshot afterwards.
+        let moment = self.inner_moment(tx, step);
         let mut view = View::new();
         for (table, of) in self.subject.reading.schema.tables.iter().enumerate() {
             let read = names.contains(&of.name.as_str());
-            view.push(if read { self.plain_view_of(table, tx, step)? } else { Vec::new() });
+            view.push(match read {
+                true => self.inner_view_of(table, (tx, step), moment)?,
+                false => Vec::new(),
+            });
         }
+        self.record_view(tx, step, &view);
         let sql = self.tables.select(select, &view);
         let rows = match self.evaluate(sql, Some(step)).await {
             Ok(rows) => rows,
@@ -191,7 +204,13 @@ impl<'a> ReferenceModel<'a> {
             self.world.tx_mut(tx).snapshot = None;
             self.use_rule(step, rule);
         }
-        self.use_rule(step, self.world.concurrency(tx).rules.read);
+        let concurrency = self.world.concurrency(tx);
+        let reads_table = |name: &&str| {
+            self.subject.reading.schema.tables.iter().any(|table| table.name == **name)
+        };
+        if concurrency.snapshot.taken_without_table || names.iter().any(reads_table) {
+            self.use_rule(step, concurrency.rules.read);
+        }
         self.use_own_writes(tx, step, &view);
         self.conclude(tx, step, Expected::Rows(rows), errors, None)
     }

@@ -41,8 +41,8 @@ impl ReferenceModel<'_> {
         let Some(tx) = self.world.tx_of(session) else { return Ok(()) };
         let Some(concurrency) = self.world.tx(tx).concurrency.as_ref() else { return Ok(()) };
         if concurrency.locking.waits == Waits::Never {
-            let breach = Breach::UnexpectedWait { wait: Wait::NeverAllowed };
-            return Err(Stop::Outside { step: Some(step), rule: concurrency.rules.write, breach });
+            let rule = concurrency.rules.write;
+            return self.report(step, rule, Breach::UnexpectedWait { wait: Wait::NeverAllowed });
         }
         let rule = concurrency.rules.held_row;
         if concurrency.locking.waits == Waits::Unknown || self.has_unknown_locks() {
@@ -54,16 +54,13 @@ impl ReferenceModel<'_> {
                 self.users_of_tables(tx, step)
             }
         };
-        let outside = |wait: Wait| {
-            let breach = Breach::UnexpectedWait { wait };
-            Err(Stop::Outside { step: Some(step), rule, breach })
-        };
         if reasons.is_empty() {
-            return outside(Wait::NoHolder);
+            return self.report(step, rule, Breach::UnexpectedWait { wait: Wait::NoHolder });
         }
         let session_of = |tx: &TxId| self.world.session(*tx);
         if let Some(other) = named.iter().find(|n| !reasons.iter().any(|r| session_of(r) == **n)) {
-            return outside(Wait::WrongHolder { named: other.clone() });
+            let wait = Wait::WrongHolder { named: other.clone() };
+            return self.report(step, rule, Breach::UnexpectedWait { wait });
         }
         let is_named = |tx: &&TxId| named.is_empty() || named.iter().any(|n| n == session_of(tx));
         let holders: Vec<String> = reasons
@@ -179,15 +176,14 @@ impl ReferenceModel<'_> {
 
     /// Requires that a COMMIT waits for readers, where it would change the pages that
     /// they read.
-    pub fn check_readers(&self, tx: TxId, step: usize) -> Result<(), Stop> {
+    pub fn check_readers(&mut self, tx: TxId, step: usize) -> Result<(), Stop> {
         let waits: Option<&'static Rule> = self.world.concurrency(tx).commit.waits_for_readers;
-        let mut versions = self.world.chains().flat_map(|c| &c.versions);
-        let Some(rule) = waits.filter(|_| versions.any(|v| v.by == tx)) else { return Ok(()) };
+        let Some(rule) = waits.filter(|_| self.world.has_written(tx)) else { return Ok(()) };
         let Some(reader) = self.world.others(tx).find(|o| self.world.tx(*o).has_read) else {
             return Ok(());
         };
         let breach =
             Breach::CommittedDespiteReader { reader: self.world.session(reader).to_string() };
-        Err(Stop::Outside { step: Some(step), rule, breach })
+        self.report(step, rule, breach)
     }
 }

@@ -219,7 +219,7 @@ impl ReferenceModel<'_> {
             self.check_row(tx, table, &new, errors);
             self.world.add_version(place, new.clone());
             self.supersede_records(tx, place, &new);
-            done.push(Change { place, old: Some(old), new: Some(new) });
+            done.push(Change::new(place, Some(old), Some(new)));
         }
         (done, unchanged)
     }
@@ -331,7 +331,7 @@ impl ReferenceModel<'_> {
             }
             self.take(place, tx, Strength::Update, errors);
             self.remove_row(tx, place, old.clone());
-            done.push(Change { place, old: Some(old), new: None });
+            done.push(Change::new(place, Some(old), None));
         }
         Ok(done)
     }

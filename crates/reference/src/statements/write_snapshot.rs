@@ -49,6 +49,7 @@ impl ReferenceModel<'_> {
             self.check_uncommitted((tx, step), search, Strength::Update, &mut errors).await?;
         }
         let view = self.view_of_write(tx, step, how, scan).await?;
+        self.record_view(tx, step, &view);
         if self.world.tx(tx).read_only {
             errors.require(ErrorClass::ReadOnly, rules.write, Obstacle::ReadOnly);
         }

@@ -9,6 +9,7 @@ mod records;
 mod runs;
 mod serial;
 mod three_way;
+mod verdicts;
 mod waits;
 mod worked_example;
 

@@ -31,6 +31,10 @@ pub fn breaks(run: &ScriptedRun, label: Option<&str>) -> &'static str {
             assert_eq!(step.map(|s| run.history.steps[s].label.as_str()), label);
             rule.expect("a rule is broken").id
         }
+        Conclusion::LockingDiffers { step, rule, .. } => {
+            assert_eq!(Some(run.history.steps[step].label.as_str()), label);
+            rule.id
+        }
         other => panic!("{other:?}"),
     }
 }

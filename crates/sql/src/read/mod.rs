@@ -64,6 +64,11 @@ pub fn statement(text: &str, family: Family) -> Option<Stmt> {
     }
 }
 
+/// The name and the text of the statement that a PREPARE prepares.
+pub fn prepared_text(text: &str) -> Option<(String, String)> {
+    control::prepared(text)
+}
+
 /// Parses a text that is one statement with `sqlparser`.
 fn parse(text: &str, family: Family) -> Option<Statement> {
     // MySQL executes such comments, other engines do not.

@@ -1,6 +1,7 @@
 //! `isolde explain`: runs a case and explains each statement by the rules of
 //! the engine.
 
+mod fix;
 pub mod show;
 
 use super::Outcome;
@@ -20,6 +21,8 @@ pub struct ExplainedRun {
     pub level: Level,
     pub history: History,
     pub account: Account,
+    /// How the run differs from the case that the user gave, if it does.
+    pub variant: Option<String>,
 }
 
 impl ExplainedRun {
@@ -28,7 +31,7 @@ impl ExplainedRun {
             _ if self.history.lost_server() => ExitCode::Violation,
             Verdict::Bug => ExitCode::Violation,
             Verdict::Undecided => ExitCode::Undecided,
-            Verdict::Consistent | Verdict::Documented => ExitCode::Success,
+            Verdict::Consistent | Verdict::Documented | Verdict::Locking => ExitCode::Success,
         }
     }
 }
@@ -65,11 +68,20 @@ pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Outcome {
         context.console.end_progress();
         runs.push(run?);
     }
+    if args.fix {
+        let own = runs.first().map(|run| (run.level, run.account.anomaly.clone()));
+        if let Some((level, Some(anomaly))) = own {
+            runs.extend(fix::runs(&mut executor, case, level, anomaly.class)?);
+        } else {
+            context.console.note("there is no anomaly to prevent");
+        }
+    }
     let code = runs.iter().fold(ExitCode::Success, |worst, run| worst.worse(run.code()));
     if context.json {
         context.console.print(&show::as_json(case, &info, &runs).to_string());
     } else {
-        let on = format!("{} {}", info.engine, info.version);
+        let name = format!("{} {}", info.engine, info.version);
+        let on = show::Explained { name, profile: &profile, dialect: info.dialect() };
         show::show(context.console, case, &on, &runs);
     }
     Ok(code)
@@ -84,7 +96,7 @@ fn explain_run(
     let history = executor.runner.run(case, Some(level))?;
     executor.forget_tables();
     let account = explain_history(executor, case, level, &history)?;
-    Ok(ExplainedRun { level, history, account })
+    Ok(ExplainedRun { level, history, account, variant: None })
 }
 
 /// Explains a run that was recorded before.

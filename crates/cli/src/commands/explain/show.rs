@@ -1,26 +1,37 @@
-//! The output of `isolde explain`: the statements one by one, then the rules and
-//! their manual pages.
+//! The output of `isolde explain`: the answer first, then the statements one by one
+//! and the final rows, then the rules and their manual pages.
 
 use super::ExplainedRun;
 use crate::commands::loaded_case::heading;
 use crate::console::{Console, Style};
-use isolde_model::Case;
-use isolde_model::Verdict;
-use isolde_model::history::TargetInfo;
-use isolde_reference::{Account, CitedRule, StepAccount, StepVerdict};
+use isolde_model::history::{FinalRows, TargetInfo};
+use isolde_model::value::Row;
+use isolde_model::{Case, History, Level, Profile, Verdict};
+use isolde_reference::{Account, AnomalyClass, CitedRule, StepAccount, StepVerdict};
+use isolde_sql::{Dialect, Feature};
 use serde_json::json;
 
-pub fn show(console: &Console, case: &Case, on: &str, runs: &[ExplainedRun]) {
+pub fn show(console: &Console, case: &Case, on: &Explained<'_>, runs: &[ExplainedRun]) {
     let Some((first, others)) = runs.split_first() else { return };
-    let title = format!("{}  on {on} at {}", heading(case), first.level);
+    for line in answer(console, on, first) {
+        console.print(&line);
+    }
+    console.print("");
+    let title = format!("{}  on {} at {}", heading(case), on.name, first.level);
     console.print(&console.paint(Style::Strong, &title));
     for line in step_lines(console, &first.account.steps, &first.account.rules) {
         console.print(&line);
     }
-    console.print(&run_verdict(console, first));
+    for line in final_rows(&first.history) {
+        console.print(&line);
+    }
     for run in others {
         console.print("");
-        console.print(&console.paint(Style::Strong, &format!("At {}", run.level)));
+        let heading = run.variant.clone().unwrap_or_else(|| format!("At {}", run.level));
+        console.print(&console.paint(Style::Strong, &heading));
+        for line in answer(console, on, run) {
+            console.print(&line);
+        }
         let differ = differing_steps(&first.account, &run.account);
         if differ.is_empty() {
             console.print("  every statement has the same result for the same reason");
@@ -28,7 +39,6 @@ pub fn show(console: &Console, case: &Case, on: &str, runs: &[ExplainedRun]) {
         for line in step_lines(console, &differ, &run.account.rules) {
             console.print(&line);
         }
-        console.print(&run_verdict(console, run));
     }
     let mut rules: Vec<&CitedRule> = Vec::new();
     for rule in runs.iter().flat_map(|r| &r.account.rules) {
@@ -40,6 +50,91 @@ pub fn show(console: &Console, case: &Case, on: &str, runs: &[ExplainedRun]) {
     for line in footnotes(console, &rules) {
         console.print(&line);
     }
+}
+
+/// The engine that a case was explained on.
+pub struct Explained<'a> {
+    /// With its version: `postgres 15.18`.
+    pub name: String,
+    pub profile: &'a Profile,
+    pub dialect: Dialect,
+}
+
+/// What the user asked: what happened, whether it is allowed, and how to prevent it.
+fn answer(console: &Console, on: &Explained<'_>, run: &ExplainedRun) -> Vec<String> {
+    if let Some(death) = &run.history.death {
+        return vec![console.paint(Style::Bad, &format!("Bug: during the run {death}."))];
+    }
+    let account = &run.account;
+    let Some(anomaly) = &account.anomaly else {
+        return vec![account_verdict(console, account)];
+    };
+    let name = capitalised(anomaly.class.name());
+    let heading = console.paint(style_of(account.label), &name);
+    let mut lines = vec![
+        format!("{heading}: {}.", anomaly.text),
+        format!("{} on {} allows it (documented).", run.level, on.name),
+    ];
+    lines.push(format!(
+        "To prevent it: {}.",
+        prevention(on, run.level, anomaly.class).join(", or ")
+    ));
+    lines
+}
+
+/// The weakest level above this one that does not allow an anomaly.
+pub fn safe_level(profile: &Profile, level: Level, class: AnomalyClass) -> Option<Level> {
+    let prevents = |p: &&isolde_model::profile::Promise| {
+        let allows = p.allows.as_ref();
+        p.level > level && allows.is_some_and(|allows| !allows.contains(&class.in_matrix()))
+    };
+    profile.levels.iter().filter(prevents).map(|p| p.level).min()
+}
+
+/// What prevents an anomaly, the least change first.
+fn prevention(on: &Explained<'_>, level: Level, class: AnomalyClass) -> Vec<String> {
+    let mut ways = Vec::new();
+    let locks = on.dialect.has(Feature::ForUpdate);
+    match class {
+        AnomalyClass::LostUpdate => {
+            if locks {
+                ways.push("SELECT … FOR UPDATE before the write".to_string());
+            }
+            ways.push("a single UPDATE that computes the new value".into());
+        }
+        AnomalyClass::WriteSkew if locks => {
+            ways.push("SELECT … FOR UPDATE of the rows that the decision depends on".into());
+        }
+        AnomalyClass::NonRepeatableRead | AnomalyClass::ReadSkew | AnomalyClass::Phantom => {
+            ways.push("one statement instead of several reads".into());
+        }
+        _ => {}
+    }
+    match safe_level(on.profile, level, class) {
+        Some(level) => ways.push(level.name().into()),
+        None if ways.is_empty() => ways.push("no level of this engine does".into()),
+        None => {}
+    }
+    ways
+}
+
+/// The tables at the end of a run, one line each.
+fn final_rows(history: &History) -> Vec<String> {
+    let line = |state: &FinalRows| {
+        let cells = |row: &Row| {
+            let cells: Vec<String> = row.iter().map(ToString::to_string).collect();
+            format!("({})", cells.join(", "))
+        };
+        let rows: Vec<String> = state.rows.iter().map(cells).collect();
+        let rows = if rows.is_empty() { "no rows".into() } else { rows.join(" ") };
+        format!("final {};  -- {rows}", state.query.trim_end_matches(';'))
+    };
+    history.final_state.iter().map(line).collect()
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The lines of each step: the statement, its result, and the reason.
@@ -83,20 +178,21 @@ fn reason(console: &Console, step: &StepAccount, rules: &[CitedRule]) -> Option<
     Some(text)
 }
 
-fn run_verdict(console: &Console, run: &ExplainedRun) -> String {
-    if let Some(death) = &run.history.death {
-        return console.paint(Style::Bad, &format!("During the run {death}."));
-    }
-    account_verdict(console, &run.account)
+pub fn account_verdict(console: &Console, account: &Account) -> String {
+    let name = match account.label {
+        Verdict::Locking => "locking differs",
+        Verdict::Documented => "documented anomaly",
+        label => label.name(),
+    };
+    format!("{}: {}", console.paint(style_of(account.label), &capitalised(name)), account.why)
 }
 
-pub fn account_verdict(console: &Console, account: &Account) -> String {
-    let style = match account.label {
+fn style_of(label: Verdict) -> Style {
+    match label {
         Verdict::Consistent | Verdict::Documented => Style::Good,
         Verdict::Bug => Style::Bad,
-        Verdict::Undecided => Style::Doubt,
-    };
-    format!("{}: {}", console.paint(style, account.label.name()), account.why)
+        Verdict::Undecided | Verdict::Locking => Style::Doubt,
+    }
 }
 
 /// The steps of `other` whose result or reason differs from the first run.
@@ -131,6 +227,9 @@ pub fn as_json(case: &Case, on: &TargetInfo, runs: &[ExplainedRun]) -> serde_jso
     let run = |run: &ExplainedRun| {
         let mut value = json!(run.account);
         value["level"] = json!(run.level);
+        if let Some(variant) = &run.variant {
+            value["variant"] = json!(variant);
+        }
         if let Some(death) = &run.history.death {
             value["death"] = json!(death);
         }

@@ -154,6 +154,11 @@ fn finish(
     }
     match (interrupt::is_requested(), summary.new_bugs()) {
         (true, _) => ExitCode::Interrupted,
+        (false, 0) if failures.is_empty() => match summary.violations.locking {
+            1.. if request.strict => ExitCode::Violation,
+            _ if summary.nothing_tested().is_some() => ExitCode::Undecided,
+            _ => ExitCode::Success,
+        },
         // The other failures are consequences of the first.
         (false, 0) => failures.first().map_or(ExitCode::Success, |failure| failure.code),
         (false, _) => ExitCode::Violation,

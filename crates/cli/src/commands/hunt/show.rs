@@ -103,6 +103,7 @@ fn progress(hunt: &Hunt<'_>, watch: &HuntMonitor, earlier: u64, elapsed: Duratio
     let mut facts = vec![format!("{cases} cases")];
     facts.extend(time_left(hunt.time, of_shard, cases, rate, elapsed).map(|t| clock(t) + " left"));
     facts.push(format!("{} bug", get(&watch.bug)));
+    facts.push(format!("{} locking", get(&watch.locking)));
     facts.push(format!("{} undecided", get(&watch.undecided)));
     facts.push(format!("{} documented", get(&watch.documented)));
     facts.push(format!("{rate:.0} per second"));
@@ -157,7 +158,8 @@ pub fn ending(
     );
     let v = summary.violations;
     let line = format!(
-        "{} on {} {}{}; violations: {} bug{}, {} undecided, {} documented; {} distinct finding{}",
+        "{} on {} {}{}; violations: {} bug{}, {} locking, {} undecided, {} documented; {} distinct \
+         finding{}",
         verdict(summary),
         identity.target,
         identity.server_version,
@@ -167,12 +169,14 @@ pub fn ending(
             Some(judged) => format!(" ({} known, {} new)", judged.known, judged.new),
             None => String::new(),
         },
+        v.locking,
         v.undecided,
         v.documented,
         summary.distinct,
         if summary.distinct == 1 { "" } else { "s" }
     );
-    let style = match (summary.new_bugs(), v.undecided) {
+    let doubts = v.undecided + v.locking + u64::from(summary.nothing_tested().is_some());
+    let style = match (summary.new_bugs(), doubts) {
         (0, 0) => Style::Good,
         (0, _) => Style::Doubt,
         _ => Style::Bad,
@@ -196,6 +200,15 @@ pub fn ending(
         let line = format!("  {count} unknown: {why}");
         console.print(&console.paint(Style::Doubt, &line));
     }
+    if let Some(why) = summary.nothing_tested() {
+        console.print(&console.paint(Style::Doubt, &format!("  nothing was tested: {why}")));
+    }
+    if summary.reordered > 0 {
+        console.comment(&format!(
+            "  {} consistent in a serial order other than that of the commits",
+            summary.reordered
+        ));
+    }
     if summary.not_confirmed > 0 {
         console.comment(&format!(
             "  {} not counted: they did not happen again",
@@ -216,6 +229,9 @@ pub fn ending(
 /// The answer to the question that a hunt asks.
 fn verdict(summary: &Summary) -> &'static str {
     let v = summary.violations;
+    if summary.new_bugs() == 0 && summary.nothing_tested().is_some() {
+        return "Nothing tested";
+    }
     match (summary.new_bugs(), v.bug, v.undecided) {
         (1.., _, _) => "Bug found",
         (0, 1.., _) => "No new bug found",

@@ -63,7 +63,7 @@ impl CheckResult {
             (Some(cause), _) => match cause.label {
                 Verdict::Bug => ExitCode::Violation,
                 Verdict::Undecided => ExitCode::Undecided,
-                Verdict::Documented | Verdict::Consistent => ExitCode::Success,
+                Verdict::Documented | Verdict::Consistent | Verdict::Locking => ExitCode::Success,
             },
             (None, Some(_)) => ExitCode::Undecided,
             (None, None) => ExitCode::Success,

@@ -21,6 +21,7 @@ use isolde_model::{Profile, Value};
 use isolde_sql as sql;
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::Column;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -44,6 +45,8 @@ pub struct MySqlSession {
     result: Option<Outcome>,
     /// Only writes count rows; the packet always has a number.
     counts_rows: bool,
+    /// The prepared statements of the session that write, by their names.
+    prepared_writes: BTreeSet<String>,
     /// Bytes received since the last statement was sent.
     received: usize,
     broken: Option<String>,
@@ -81,10 +84,28 @@ impl MySqlSession {
             expects: Expects::Header,
             result: None,
             counts_rows: false,
+            prepared_writes: BTreeSet::new(),
             received: 0,
             broken: None,
             server_version: String::new(),
         }
+    }
+
+    /// Follows PREPARE, and says whether EXECUTE runs a write.
+    fn executes_write(&mut self, text: &str) -> bool {
+        if let Some((name, inner)) = sql::read::prepared_text(text) {
+            match sql::kind(&inner) {
+                sql::Kind::Write => self.prepared_writes.insert(name),
+                _ => self.prepared_writes.remove(&name),
+            };
+            return false;
+        }
+        let executed = sql::first_word(text).eq_ignore_ascii_case("execute");
+        executed
+            && match sql::read::control(text) {
+                Some(sql::Stmt::Execute(name)) => self.prepared_writes.contains(&name),
+                _ => false,
+            }
     }
 
     fn write_packet(&mut self, payload: &[u8]) -> io::Result<()> {
@@ -295,7 +316,7 @@ impl Session for MySqlSession {
     fn start(&mut self, sql: &str) {
         self.result = None;
         self.received = 0;
-        self.counts_rows = sql::kind(sql) == sql::Kind::Write;
+        self.counts_rows = sql::kind(sql) == sql::Kind::Write || self.executes_write(sql);
         self.expects = Expects::Header;
         if let Err(error) = self.write_command(COM_QUERY, sql.as_bytes()) {
             self.broken = Some(error.to_string());
