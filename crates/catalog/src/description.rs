@@ -57,6 +57,9 @@ pub struct Semantics {
     /// that behaves like this.
     pub rules_hold_for: Availability,
     pub rules: &'static [&'static Rule],
+    /// The page of the manual of this engine and version for a page that a rule
+    /// cites.
+    pub manual: fn(page: &str, version: &str) -> String,
     /// The model of a transaction at a level; `begun` is the form of its BEGIN,
     /// None for an autocommitted statement.
     pub concurrency_model:

@@ -7,6 +7,7 @@ use crate::dialect::{Dialect, Family};
 use crate::engines;
 use crate::level::Level;
 use crate::overrides;
+use crate::rule::Rule;
 use crate::target::TargetInfo;
 
 impl Family {
@@ -50,6 +51,15 @@ impl TargetInfo {
             Some(follows) => follows.capabilities.apply(capabilities),
             None => capabilities,
         }
+    }
+}
+
+impl TargetInfo {
+    /// The page of the manual that documents a rule, for this engine and version.
+    pub fn manual_page(&self, rule: &Rule) -> String {
+        let (engine, version) = self.understood_as();
+        let semantics = engines::description(engine).and_then(|d| d.semantics.as_ref());
+        semantics.map_or_else(|| rule.page.into(), |s| (s.manual)(rule.page, version))
     }
 }
 

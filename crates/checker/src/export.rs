@@ -92,3 +92,38 @@ impl History {
             .map(|(id, versions)| (self.predicates.name(id as u32, "P"), &versions[..]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, Status};
+
+    /// A list that a transaction reads after its own append, recorded with or without it.
+    fn read_after_append(recorded: &[u64]) -> (History, Txn) {
+        let mut builder = Builder::new();
+        let (list, other) = (builder.item("x"), builder.item("y"));
+        let session = builder.session("s1");
+        builder.begin(session);
+        builder.append(list, Value(1));
+        builder.end(Status::Committed);
+        let txn = builder.begin(session);
+        builder.append(other, Value(7));
+        builder.append(list, Value(2));
+        let elements: Vec<Value> = recorded.iter().copied().map(Value).collect();
+        builder.read_list(list, &elements);
+        builder.end(Status::Committed);
+        (builder.finish(), txn)
+    }
+
+    #[test]
+    fn whole_list_is_what_was_recorded() {
+        for recorded in [&[1, 2][..], &[1], &[]] {
+            let (history, txn) = read_after_append(recorded);
+            let expected: Vec<Value> = recorded.iter().copied().map(Value).collect();
+            assert_eq!(history.whole_list(txn, 2), Some(expected), "{recorded:?}");
+        }
+        let (history, txn) = read_after_append(&[1, 2]);
+        assert_eq!(history.whole_list(txn, 1), None, "an append is no read");
+        assert_eq!(history.whole_list(txn, 9), None);
+    }
+}

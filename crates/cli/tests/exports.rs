@@ -231,7 +231,7 @@ fn a_python_program_distinguishes_a_deviation_from_its_absence() {
     assert_eq!(python(&broken, None).0, Some(2));
 }
 
-/// The folder of the first finding of short hunts with a planted fault.
+/// The folder of the first bug of short hunts with a planted fault.
 fn planted(target: &str, dir: &Path) -> PathBuf {
     let fault = ["--fault", "statement-dropped", "--fault-rate", "1", "--cases", "12"];
     for seed in 1..20 {
@@ -240,7 +240,12 @@ fn planted(target: &str, dir: &Path) -> PathBuf {
         let output = isolde(&[&arguments[..], &fault].concat());
         let folders = std::fs::read_dir(out.join("findings"))
             .unwrap_or_else(|_| panic!("{}", all_output(&output)));
-        if let Some(first) = folders.map(|f| f.unwrap().path()).min() {
+        let is_bug = |folder: &PathBuf| {
+            let finding = std::fs::read_to_string(folder.join("finding.json")).unwrap();
+            let finding: serde_json::Value = serde_json::from_str(&finding).unwrap();
+            finding["cause"]["label"] == "bug"
+        };
+        if let Some(first) = folders.map(|f| f.unwrap().path()).filter(is_bug).min() {
             return first;
         }
     }

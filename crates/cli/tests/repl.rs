@@ -236,7 +236,7 @@ s1> commit;
         let text = stdout(&output);
         let expected =
             format!("inside {rule} one snapshot per transaction: does not see what s2 committed");
-        for part in ["No steps yet.", &expected, "consistent: ", "[1] https://"] {
+        for part in ["No steps yet.", &expected, "Consistent: ", "[1] https://"] {
             assert!(text.contains(part), "{target}: no `{part}` in\n{text}");
         }
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -28,8 +28,7 @@ def error(code, message, kind="other"):
 def connect():
     path = os.path.join(FOLDER, "db")
     connection = sqlite3.connect(path, 0, isolation_level=None, check_same_thread=False)
-    connection.execute("pragma journal_mode = wal")
-    connection.execute("pragma foreign_keys = on")
+    connection.executescript("pragma journal_mode = wal; pragma foreign_keys = on")
     return connection
 
 def cell(value):

@@ -10,7 +10,7 @@ use isolde_model::parsed_case::Operation;
 use isolde_model::transcript::reply_text;
 use isolde_model::value::{Row, same_multiset};
 use isolde_sql::BeginForm;
-use isolde_sql::Stmt;
+use isolde_sql::{Stmt, Write};
 
 /// What a statement comes to if nothing is in its way.
 pub enum Expected {
@@ -86,7 +86,6 @@ impl ReferenceModel<'_> {
         before: Option<Store>,
     ) -> Result<(), Stop> {
         let Some(reply) = self.subject.reply(step) else { return Ok(()) };
-        let rules = self.world.concurrency(tx).rules;
         self.record_visible_changes(tx, step);
         if let EventKind::Error(error) = reply {
             self.world.undo_statement(tx, before);
@@ -103,12 +102,12 @@ impl ReferenceModel<'_> {
             (Expected::Count(count), EventKind::Affected { count: seen }) => {
                 let (observed, predicted) = (*seen, *count);
                 let breach = || Breach::RowCount { observed, predicted, returned: false };
-                (rules.write, (observed != predicted).then(breach))
+                (self.rule_of(tx, step), (observed != predicted).then(breach))
             }
             (Expected::Count(count), EventKind::Rows { rows, .. }) => {
                 let (observed, predicted) = (rows.len() as u64, *count);
                 let breach = || Breach::RowCount { observed, predicted, returned: true };
-                (rules.write, (observed != predicted).then(breach))
+                (self.rule_of(tx, step), (observed != predicted).then(breach))
             }
             (_, other) => {
                 let why = format!("`{}` is no answer to such a statement", reply_text(other));
@@ -179,6 +178,9 @@ impl ReferenceModel<'_> {
             Some(Stmt::Select(select)) if select.locking.is_none() => rules.read,
             // A locking read that does not lock is a plain one.
             _ if self.trace.cites(step, rules.read) => rules.read,
+            Some(Stmt::Write(Write::Insert(_))) if !self.trace.cites(step, rules.write) => {
+                rules.unique
+            }
             _ => rules.write,
         }
     }
@@ -203,7 +205,10 @@ impl ReferenceModel<'_> {
             self.check_single_writer(tx, step, &mut errors);
             self.world.tx_mut(tx).writer = true;
             self.world.tx_mut(tx).began = self.world.started(step);
-            self.lets_through(step, &errors)?;
+            // It has no snapshot yet that could be too old.
+            if let Some((rule, obstacle)) = errors.blocked_by {
+                self.report(step, rule, Breach::Proceeded { obstacle })?;
+            }
         }
         Ok(())
     }

@@ -13,14 +13,15 @@ pub struct Grouped {
     pub members: Vec<usize>,
 }
 
-/// Groups findings by defect: the largest group first, then by key.
-pub fn groups(findings: &[&Features]) -> Vec<Grouped> {
-    let mut by_key: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (n, features) in findings.iter().enumerate() {
-        by_key.entry(features.key()).or_default().push(n);
+/// Groups findings by the key of their defect, which is given with each: the
+/// largest group first, then by key.
+pub fn groups(findings: &[(String, &Features)]) -> Vec<Grouped> {
+    let mut by_key: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (n, (key, _)) in findings.iter().enumerate() {
+        by_key.entry(key).or_default().push(n);
     }
-    let group = |(_, members): (String, Vec<usize>)| {
-        let reasons = members.iter().map(|n| findings[*n].deviation.describe());
+    let group = |(_, members): (&str, Vec<usize>)| {
+        let reasons = members.iter().map(|n| findings[*n].1.deviation.describe());
         Grouped { reason: reasons.min().unwrap_or_default(), members }
     };
     let mut all: Vec<Grouped> = by_key.into_iter().map(group).collect();

@@ -395,7 +395,8 @@ fn grouping_is_independent_of_the_order_of_reports() {
         })
         .collect();
     let answer = |order: &[usize]| {
-        let these: Vec<&Features> = order.iter().map(|n| &all[*n].1).collect();
+        let these: Vec<(String, &Features)> =
+            order.iter().map(|n| (all[*n].1.key(), &all[*n].1)).collect();
         let groups: Vec<(String, Vec<usize>)> = groups(&these)
             .into_iter()
             .map(|g| {

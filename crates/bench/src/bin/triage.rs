@@ -201,7 +201,8 @@ fn evaluate(found: &[Found]) {
 }
 
 fn group_by_defect(found: &[Found]) {
-    let features: Vec<&Features> = found.iter().map(|f| &f.features).collect();
+    let features: Vec<(String, &Features)> =
+        found.iter().map(|f| (f.features.key(), &f.features)).collect();
     let groups = groups(&features);
     let (mut together, mut right) = (0usize, 0usize);
     let mut spread: BTreeMap<&str, usize> = BTreeMap::new();

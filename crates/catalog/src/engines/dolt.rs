@@ -27,6 +27,7 @@ pub static DESCRIPTION: EngineDescription = EngineDescription {
     semantics: Some(Semantics {
         rules_hold_for: Since("2.0"),
         rules: RULES,
+        manual: |page, _| page.into(),
         concurrency_model: |_, _, _| Some(concurrency_model()),
         page: PageSection {
             title: "Dolt",

@@ -323,3 +323,57 @@ pub(super) fn profile(documentation: &str, snapshot: bool) -> Profile {
     }
     .completed_by(|level| Some(concurrency_model(&TargetInfo::default(), level, BeginForm::Plain)))
 }
+
+/// The rules cite this edition of MySQL's manual.
+const EDITION: &str = "https://dev.mysql.com/doc/refman/8.4/en/";
+
+/// The same page in the edition of a version: 5.7, 8.0, 8.4, 9.0 and so on.
+pub(super) fn mysql_page(page: &str, version: &str) -> String {
+    let mut numbers = version.split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let known = !major.is_empty() && minor.chars().all(|c| c.is_ascii_digit()) && !minor.is_empty();
+    match page.strip_prefix(EDITION) {
+        Some(rest) if known => {
+            format!("https://dev.mysql.com/doc/refman/{major}.{minor}/en/{rest}")
+        }
+        _ => page.into(),
+    }
+}
+
+/// The page of MariaDB's manual on the same subject.
+pub(super) fn mariadb_page(page: &str, _version: &str) -> String {
+    let subject = match page {
+        CR | IL => "set-transaction",
+        LS | LK => "innodb-lock-modes",
+        ST => "start-transaction",
+        EH => "innodb-system-variables/#innodb_deadlock_detect",
+        SP => "savepoint",
+        FK => "foreign-keys",
+        OD => "insert-on-duplicate-key-update",
+        CH => "constraint",
+        UP => "update",
+        other => return other.into(),
+    };
+    let slash = if subject.contains('#') { "" } else { "/" };
+    format!("https://mariadb.com/kb/en/{subject}{slash}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_those_of_the_engine_and_its_version() {
+        let mysql = "https://dev.mysql.com/doc/refman/9.7/en/innodb-consistent-read.html";
+        assert_eq!(mysql_page(CR, "9.7.4"), mysql);
+        assert_eq!(mysql_page(CR, ""), CR);
+        assert_eq!(
+            mariadb_page(OD, ""),
+            "https://mariadb.com/kb/en/insert-on-duplicate-key-update/"
+        );
+        for rule in RULES {
+            let page = mariadb_page(rule.page, "10.11.8");
+            assert!(page.contains("mariadb.com"), "{}: {page}", rule.id);
+        }
+    }
+}

@@ -19,6 +19,7 @@ pub static DESCRIPTION: EngineDescription = EngineDescription {
     semantics: Some(Semantics {
         rules_hold_for: Since("10.0"),
         rules: innodb::RULES,
+        manual: innodb::mariadb_page,
         concurrency_model: super::mysql::concurrency_model,
         page: PageSection { title: "InnoDB", about: None, levels: &[], settings: &[], also: &[] },
     }),

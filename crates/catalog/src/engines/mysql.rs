@@ -24,6 +24,7 @@ pub static DESCRIPTION: EngineDescription = EngineDescription {
     semantics: Some(Semantics {
         rules_hold_for: Since("5.6"),
         rules: RULES,
+        manual: innodb::mysql_page,
         concurrency_model,
         page: PageSection {
             title: "InnoDB",

@@ -28,6 +28,7 @@ pub static DESCRIPTION: EngineDescription = EngineDescription {
         rules_hold_for: // Before 9.1 SERIALIZABLE was snapshot isolation.
         Since("9.1"),
         rules: RULES,
+        manual: |page, _| page.into(),
         concurrency_model: |_, level, _| Some(concurrency_model(level)),
         page: PageSection {
             title: "PostgreSQL",

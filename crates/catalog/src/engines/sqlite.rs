@@ -27,6 +27,7 @@ pub static DESCRIPTION: EngineDescription = EngineDescription {
     semantics: Some(Semantics {
         rules_hold_for: Since("3.7"),
         rules: RULES,
+        manual: |page, _| page.into(),
         concurrency_model: |on, level, begun| {
             concurrency_model(&on.engine, level, begun.unwrap_or(BeginForm::Plain))
         },

@@ -31,6 +31,7 @@ pub static DESCRIPTION: EngineDescription = EngineDescription {
         rules_hold_for: // Before 4.0 there was no READ COMMITTED.
         Since("4.0"),
         rules: RULES,
+        manual: |page, _| page.into(),
         concurrency_model: |on, level, begun| Some(concurrency_model(on, level, begun)),
         page: PageSection {
             title: "TiDB",

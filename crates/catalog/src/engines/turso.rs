@@ -24,6 +24,7 @@ pub static DESCRIPTION: EngineDescription = EngineDescription {
     semantics: Some(Semantics {
         rules_hold_for: Since("0.2"),
         rules: RULES,
+        manual: |page, _| page.into(),
         concurrency_model,
         page: PageSection {
             title: "Turso",

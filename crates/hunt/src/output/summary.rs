@@ -266,7 +266,7 @@ impl Summary {
             return Some("no case was run".into());
         }
         let writes = |f: &&str| self.features.get(*f).is_some_and(|c| c.succeeded > 0);
-        let wrote = ["insert", "update", "delete", "replace", "upsert"].iter().any(|f| writes(f));
+        let wrote = ["insert", "update", "delete", "replace", "upsert"].iter().any(writes);
         if !self.features.is_empty() && !wrote {
             let refusal = self.refusals.values().max_by_key(|r| r.count);
             let why =

@@ -54,10 +54,10 @@ fn difference(
     let label = step.map_or_else(String::new, |s| run.case.label(s));
     let sql = step.map_or_else(String::new, |s| run.case.steps[s].sql.clone());
     let (rule, about, page) = match rule {
-        Some(rule) => (rule.id, rule.about, rule.page),
-        None => (NO_SERIAL_ORDER, IN_ORDER, ""),
+        Some(rule) => (rule.id, rule.about, run.history.on.manual_page(rule)),
+        None => (NO_SERIAL_ORDER, IN_ORDER, String::new()),
     };
-    let (rule, about, page) = (rule.into(), about.into(), page.into());
+    let (rule, about) = (rule.into(), about.into());
     let (why, breach) = (breach.to_string(), Some(Box::new(breach.clone())));
     Difference::Rule { label, sql, rule, about, page, why, breach }
 }

@@ -12,7 +12,7 @@ use isolde_catalog::Rule;
 use isolde_model::Verdict;
 use isolde_model::breach::Breach;
 use isolde_model::executed_transactions::executed_transactions;
-use isolde_model::history::EventKind;
+use isolde_model::history::{EventKind, TargetInfo};
 use isolde_model::parsed_case::Operation;
 use isolde_model::transcript::summary;
 use isolde_sql::Stmt;
@@ -77,13 +77,14 @@ pub struct CitedRule {
     pub page: String,
 }
 
-impl From<&Rule> for CitedRule {
-    fn from(rule: &Rule) -> CitedRule {
+impl CitedRule {
+    /// A rule as it is cited for a run on an engine.
+    fn of(rule: &Rule, on: &TargetInfo) -> CitedRule {
         CitedRule {
             id: rule.id.into(),
             name: rule.name.into(),
             about: rule.about.into(),
-            page: rule.page.into(),
+            page: on.manual_page(rule),
         }
     }
 }
@@ -167,7 +168,7 @@ impl Account {
         let mut rules: Vec<CitedRule> = Vec::new();
         for rule in analysis.steps.rules.iter().flatten().copied().chain(decisive) {
             if !rules.iter().any(|r| r.id == rule.id) {
-                rules.push(rule.into());
+                rules.push(CitedRule::of(rule, &subject.history.on));
             }
         }
         rules.retain(|r| {

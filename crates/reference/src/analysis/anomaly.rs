@@ -306,7 +306,7 @@ impl ReferenceModel<'_> {
                     Some(_) if anti.absent => {
                         let row = row(anti.place);
                         let text = format!(
-                            "{a} reads before and after {b} adds or removes {row}, and sees both states"
+                            "{a} reads by a condition before and after {b} changes which rows match it ({row})"
                         );
                         named(AnomalyClass::Phantom, text)
                     }

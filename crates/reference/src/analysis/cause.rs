@@ -59,6 +59,7 @@ pub fn find(subject: &Subject<'_>, differences: &[&Difference], analysis: &Analy
     if !subject.has_rules() {
         return Cause::without_rules(&subject.history.on.engine);
     }
+    let on = &subject.history.on;
     let label = |step: Option<usize>| {
         step.map_or("the final rows", |s| subject.history.steps[s].label.as_str())
     };
@@ -66,7 +67,7 @@ pub fn find(subject: &Subject<'_>, differences: &[&Difference], analysis: &Analy
         Conclusion::Broken { step, rule, breach } => {
             let evidence = match rule {
                 Some(rule) => {
-                    let (id, about, page) = (rule.id, rule.about, rule.page);
+                    let (id, about, page) = (rule.id, rule.about, on.manual_page(rule));
                     format!("{}: {breach}; rule {id}: {about} ({page})", label(*step))
                 }
                 None => format!("{}: {breach}", label(*step)),
@@ -75,7 +76,7 @@ pub fn find(subject: &Subject<'_>, differences: &[&Difference], analysis: &Analy
             Cause { level, ..Cause::new(Verdict::Bug, vec![evidence]) }
         }
         Conclusion::LockingDiffers { step, rule, breach, rest } => {
-            let (id, about, page) = (rule.id, rule.about, rule.page);
+            let (id, about, page) = (rule.id, rule.about, on.manual_page(rule));
             let place = label(Some(*step));
             let broken = format!("{place}: {breach}; rule {id}: {about} ({page})");
             let level = Some(subject.reading.levels[*step]);
@@ -117,7 +118,7 @@ pub fn find(subject: &Subject<'_>, differences: &[&Difference], analysis: &Analy
             let behaviour = decisive.first().map(|rule| Explained {
                 name: name(rule),
                 about: rule.about.into(),
-                link: rule.page.into(),
+                link: on.manual_page(rule),
             });
             Cause { behaviour, ..Cause::new(Verdict::Documented, evidence) }
         }

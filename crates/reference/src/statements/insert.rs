@@ -6,7 +6,7 @@ use crate::constraints::Change;
 use crate::constraints::Clash;
 use crate::model::DuplicateKey;
 use crate::model::ReferenceModel;
-use crate::outcome::{Expected, ExpectedErrors};
+use crate::outcome::ExpectedErrors;
 use crate::stop::Stop;
 use crate::version_tables::{Put, Sets};
 use crate::world::{Place, Strength, TxId, Version, same_key};
@@ -56,8 +56,9 @@ impl ReferenceModel<'_> {
             let at = InsertStep { tx, step, table, insert };
             count += self.insert_row(at, new, &mut done, &mut errors).await?;
         }
+        let expected = self.expected_of_write((tx, step), table, &done, count).await?;
         self.check_foreign_keys(tx, step, done, &mut errors).await?;
-        self.conclude(tx, step, Expected::Count(count), errors, Some(before))
+        self.conclude(tx, step, expected, errors, Some(before))
     }
 
     /// Whether two of these rows have the same key; NULLs are the same here.
@@ -99,6 +100,14 @@ impl ReferenceModel<'_> {
         }
         let arbiter = match &insert.conflict {
             Conflict::Update { key, .. } => self.arbiter(table, key),
+            Conflict::DoNothing { key } if !key.is_empty() => {
+                let named = self.arbiter(table, key);
+                if named.is_none() {
+                    let why = "the key that ON CONFLICT names is not known";
+                    return Err(Stop::not_modelled(step, why));
+                }
+                named
+            }
             _ => None,
         };
         let taken = self.taken_keys(at, arbiter, &new, errors);
@@ -117,6 +126,13 @@ impl ReferenceModel<'_> {
                 duplicates = taken;
             }
             Conflict::Fail => {
+                let obstacle = Obstacle::KeyTaken { owner: KeyOwner::Visible };
+                errors.require(ErrorClass::Constraint, rules.unique, obstacle);
+                return Ok(0);
+            }
+            Conflict::DoNothing { .. }
+                if arbiter.is_some() && !taken.iter().any(|(key, _)| Some(*key) == arbiter) =>
+            {
                 let obstacle = Obstacle::KeyTaken { owner: KeyOwner::Visible };
                 errors.require(ErrorClass::Constraint, rules.unique, obstacle);
                 return Ok(0);

@@ -6,6 +6,7 @@ pub use current_read::decides_by_row;
 mod dirty_read;
 mod insert;
 mod locking_read;
+mod returning;
 mod table_locks;
 mod waits;
 mod write;
@@ -270,23 +271,13 @@ fn beyond(statement: &Stmt) -> Option<&'static str> {
         Stmt::Write(Write::Delete(d)) if d.limit.is_some() || !d.order.is_empty() => {
             Some("DELETE with ORDER BY or LIMIT is not modelled")
         }
-        Stmt::Write(Write::Update(u)) if !u.returning.is_empty() => {
-            Some("RETURNING is not modelled")
-        }
-        Stmt::Write(Write::Delete(d)) if !d.returning.is_empty() => {
-            Some("RETURNING is not modelled")
-        }
-        Stmt::Write(Write::Insert(i)) if !i.returning.is_empty() => {
-            Some("RETURNING is not modelled")
-        }
+        Stmt::Write(Write::Update(u)) => returning::beyond(&u.returning, u.join.is_some()),
+        Stmt::Write(Write::Delete(d)) => returning::beyond(&d.returning, d.join.is_some()),
         Stmt::Write(Write::Insert(i)) => match &i.conflict {
             Conflict::Update { filter: Some(_), .. } => {
                 Some("ON CONFLICT with a condition is not modelled")
             }
-            Conflict::DoNothing { key } if !key.is_empty() => {
-                Some("ON CONFLICT DO NOTHING with a key is not modelled")
-            }
-            _ => None,
+            _ => returning::beyond(&i.returning, false),
         },
         _ => None,
     }

@@ -253,8 +253,13 @@ impl ReferenceModel<'_> {
             self.check_keys(tx, step, change, &mut errors);
         }
         let count = done.iter().filter(|c| c.new.is_some()).count() as u64 + unchanged;
+        let expected = match done.first().map(|change| change.place.table) {
+            Some(table) => self.expected_of_write((tx, step), table, &done, count).await?,
+            None if self.returns_rows(step) => Expected::Rows(Vec::new()),
+            None => Expected::Count(count),
+        };
         self.check_foreign_keys(tx, step, done, &mut errors).await?;
-        self.conclude(tx, step, Expected::Count(count), errors, Some(before))
+        self.conclude(tx, step, expected, errors, Some(before))
     }
 
     pub async fn delete(&mut self, tx: TxId, step: usize, delete: &Delete) -> Result<(), Stop> {
@@ -288,8 +293,9 @@ impl ReferenceModel<'_> {
             self.delete_targets((tx, step), (table, search), found, &view, &mut errors).await?;
         let all = if counts_kinds { distinct_deleted(&done) } else { done.len() };
         let count = partners.unwrap_or(all as u64);
+        let expected = self.expected_of_write((tx, step), table, &done, count).await?;
         self.check_foreign_keys(tx, step, done, &mut errors).await?;
-        self.conclude(tx, step, Expected::Count(count), errors, Some(before))
+        self.conclude(tx, step, expected, errors, Some(before))
     }
 
     /// Deletes the rows that a DELETE found, without those that have changed and do

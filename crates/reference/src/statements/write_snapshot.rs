@@ -48,6 +48,8 @@ impl ReferenceModel<'_> {
         if let Some(search) = how.search.filter(|_| scan == Scan::Waits) {
             self.check_uncommitted((tx, step), search, Strength::Update, &mut errors).await?;
         }
+        // New rows are not found: what matters for them is whether their keys are free.
+        let finds_rows = how.search.is_some() || how.reads_others;
         let view = self.view_of_write(tx, step, how, scan).await?;
         self.record_view(tx, step, &view);
         if self.world.tx(tx).read_only {
@@ -55,7 +57,7 @@ impl ReferenceModel<'_> {
         }
         self.check_single_writer(tx, step, &mut errors);
         self.world.tx_mut(tx).writer = true;
-        self.use_rule(step, rules.write);
+        self.use_rule(step, if finds_rows { rules.write } else { rules.unique });
         self.permit_snapshot_conflicts(tx, &mut errors);
         self.permit_conflicts(tx, &mut errors);
         Ok((view, errors))

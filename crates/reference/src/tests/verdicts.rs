@@ -124,3 +124,57 @@ fn row_that_was_taken_before_a_wait_is_not_checked_again() {
     assert_allowed(&ignores_conflicts(2));
     assert!(matches!(ignores_conflicts(0).predicted(), Conclusion::Broken { .. }));
 }
+
+#[test]
+fn returning_gives_the_written_versions() {
+    let run = |sql: &str, returned: &[i64], left: &[(i64, i64)]| {
+        ScriptedRun::on("postgres", ReadCommitted, &[(1, 10), (2, 20)])
+            .does("s1", sql, rows(returned))
+            .leaves(left)
+    };
+    let update = "update t set v = v + 1 where id = 1 returning v";
+    assert_allowed(&run(update, &[11], &[(1, 11), (2, 20)]));
+    assert_eq!(breaks(&run(update, &[10], &[(1, 11), (2, 20)]), Some("s1.1")), "P2");
+    let delete = "delete from t where id = 2 returning v * 2";
+    assert_allowed(&run(delete, &[40], &[(1, 10)]));
+    assert_eq!(breaks(&run(delete, &[], &[(1, 10)]), Some("s1.1")), "P2");
+    let insert = "insert into t values (3, 30), (1, 0) on conflict do nothing returning id";
+    assert_allowed(&run(insert, &[3], &[(1, 10), (2, 20), (3, 30)]));
+    let nothing = "update t set v = 0 where id = 9 returning v";
+    assert_allowed(&run(nothing, &[], &[(1, 10), (2, 20)]));
+}
+
+#[test]
+fn named_key_of_on_conflict_covers_no_other_key() {
+    let table = "create table t (id int primary key, v int unique)";
+    let run = |outcome, left: &[(i64, i64)]| {
+        ScriptedRun::on("postgres", ReadCommitted, &[])
+            .in_table(table, &[&[1, 10]])
+            .does("s1", "insert into t values (2, 10) on conflict (id) do nothing", outcome)
+            .leaves(left)
+    };
+    assert_allowed(&run(error(ErrorClass::Constraint), &[(1, 10)]));
+    assert_eq!(breaks(&run(changed(0), &[(1, 10)]), Some("s1.1")), "P10");
+    let same = ScriptedRun::on("postgres", ReadCommitted, &[])
+        .in_table(table, &[&[1, 10]])
+        .does("s1", "insert into t values (1, 11) on conflict (id) do nothing", changed(0))
+        .leaves(&[(1, 10)]);
+    assert_allowed(&same);
+}
+
+#[test]
+fn execute_runs_the_statement_that_its_session_prepared() {
+    let run = |seen: i64, left: i64| {
+        two("mysql", ReadCommitted)
+            .does("s1", "prepare p from 'update t set v = v + 1 where id = 1'", EventKind::Done)
+            .does("s2", "prepare p from 'select v from t where id = 1'", EventKind::Done)
+            .does("s1", "execute p", changed(1))
+            .does("s2", "execute p", rows(&[seen]))
+            .does("s1", "commit", EventKind::Done)
+            .does("s2", "commit", EventKind::Done)
+            .leaves(&[(1, left), (2, 20)])
+    };
+    assert_allowed(&run(10, 11));
+    assert_eq!(breaks(&run(11, 11), Some("s2.3")), "I2");
+    assert!(matches!(run(10, 10).predicted(), Conclusion::Broken { step: None, .. }));
+}

@@ -105,7 +105,7 @@ fn prevention(on: &Explained<'_>, level: Level, class: AnomalyClass) -> Vec<Stri
         AnomalyClass::WriteSkew if locks => {
             ways.push("SELECT … FOR UPDATE of the rows that the decision depends on".into());
         }
-        AnomalyClass::NonRepeatableRead | AnomalyClass::ReadSkew | AnomalyClass::Phantom => {
+        AnomalyClass::NonRepeatableRead | AnomalyClass::ReadSkew => {
             ways.push("one statement instead of several reads".into());
         }
         _ => {}

@@ -85,7 +85,9 @@ pub fn run(context: &Context<'_>, args: &TriageArgs) -> Outcome {
     let mut others = known_bugs(&known);
     others.extend(earlier.iter().map(OtherReport::of));
     let mut judge = Judge::new(args.judge.as_deref(), args.judge_timeout);
-    let features: Vec<&Features> = reports.iter().map(|r| &r.features).collect();
+    // The hunt has grouped its findings by these keys, too.
+    let features: Vec<(String, &Features)> =
+        reports.iter().map(|r| (r.finding.defect().to_string(), &r.features)).collect();
     let all = groups(&features);
     let mut groups_found = Vec::new();
     for (n, group) in all.iter().enumerate() {
@@ -206,6 +208,8 @@ fn rank_group(
         (None, Some(_)) => (false, "a different failure".into()),
         (None, None) => (false, "nothing to compare with".into()),
     };
+    let mut by_similarity = decided.order.clone();
+    by_similarity.sort_by(|a, b| ranked[*b].similarity.total_cmp(&ranked[*a].similarity));
     let name = |r: &Report| r.place.display().to_string();
     let named = finding.finding.known.first().cloned();
     Group {
@@ -216,8 +220,7 @@ fn rank_group(
         compared: name(finding),
         questions: decided.questions,
         most_questions: times * most.saturating_sub(1),
-        ranking: decided
-            .order
+        ranking: by_similarity
             .iter()
             .map(|n| {
                 let other = candidate(*n);
