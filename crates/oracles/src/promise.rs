@@ -7,7 +7,7 @@ use isolde_reference::cause::Cause;
 
 /// What a level lets happen and should not, the worst first. Of a level whose
 /// documentation says nothing, only what is wrong on any engine is known to be
-/// forbidden: versions that nobody wrote, and reads that contradict the
+/// forbidden: versions that were never written, and reads that contradict the
 /// transaction's own writes.
 pub fn forbidden<'r>(report: &'r Report, allows: Option<&[Known]>) -> Vec<&'r Anomaly> {
     // No level of SQL promises anything about sessions or time.

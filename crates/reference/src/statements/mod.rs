@@ -18,10 +18,12 @@ use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{VersionId, View};
 use crate::world::{Place, TxId, Version};
+use isolde_catalog::{RowStorage, Waits};
 use isolde_model::Value;
 use isolde_model::history::{ErrorClass, EventKind};
+use isolde_model::parsed_case::Operation;
 use isolde_model::value::{Row, same_multiset};
-use isolde_sql::{Conflict, Control, Select, Stmt, Write};
+use isolde_sql::{Conflict, Control, Ddl, Select, Stmt, Write};
 
 impl<'a> ReferenceModel<'a> {
     pub async fn statement(
@@ -82,7 +84,9 @@ impl<'a> ReferenceModel<'a> {
             }
             Stmt::Prepare { name, statement } => {
                 let session = self.subject.history.steps[step].session.as_str();
-                self.prepare(session, name, statement);
+                if reply.is_none_or(|r| r.error().is_none()) {
+                    self.prepare(session, name, statement);
+                }
                 if self.world.concurrency(tx).snapshot.taken_by_prepare {
                     self.kept_snapshot(tx, step);
                 }
@@ -91,7 +95,13 @@ impl<'a> ReferenceModel<'a> {
             Stmt::Execute(name) => {
                 let session = self.subject.history.steps[step].session.as_str();
                 let Some(prepared) = self.prepared(session, name) else {
-                    return Err(Stop::not_modelled(step, "what it executes is not known"));
+                    let failed = reply.is_some_and(|r| r.error().is_some());
+                    if !failed {
+                        return Err(Stop::not_modelled(step, "what it executes is not known"));
+                    }
+                    // There is no such statement, so it fails and does nothing.
+                    self.world.fail(tx);
+                    return Ok(());
                 };
                 Box::pin(self.statement(tx, step, prepared)).await
             }
@@ -102,7 +112,42 @@ impl<'a> ReferenceModel<'a> {
                 | Control::SetAutocommit(_)
                 | Control::SetTransaction(_),
             ) => self.control(tx, step).await,
+            Stmt::Ddl(ddl) if self.changes_no_result(tx, ddl) => match reply {
+                Some(EventKind::Error(_)) => {
+                    Err(Stop::not_modelled(step, "a change of the schema that fails"))
+                }
+                _ => Ok(()),
+            },
             Stmt::Ddl(_) => Err(Stop::not_modelled(step, "changes of the schema are not modelled")),
+        }
+    }
+
+    /// Whether a change of the schema has no effect on results: an index that is not
+    /// unique, where indexes decide neither what is locked nor what a scan sees.
+    fn changes_no_result(&self, tx: TxId, ddl: &Ddl) -> bool {
+        let concurrency = self.world.concurrency(tx);
+        if concurrency.locking.waits != Waits::Rows || concurrency.storage != RowStorage::Heap {
+            return false;
+        }
+        match ddl {
+            Ddl::CreateIndex { index, .. } => !index.unique,
+            Ddl::DropIndex { index: name, .. } => {
+                let schema = self.subject.reading.schema.tables.iter();
+                let mut known = schema.flat_map(|t| &t.indexes).filter(|i| i.name == *name);
+                let created = |operation: &Operation| match operation {
+                    Operation::Statement(statement) => matches!(
+                        &**statement,
+                        Stmt::Ddl(Ddl::CreateIndex { index, .. })
+                            if index.name == *name && !index.unique
+                    ),
+                    _ => false,
+                };
+                match known.next() {
+                    Some(index) => !index.unique,
+                    None => self.subject.reading.operations.iter().any(created),
+                }
+            }
+            Ddl::AddColumn { .. } | Ddl::Truncate(_) => false,
         }
     }
 

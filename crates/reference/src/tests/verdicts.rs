@@ -178,3 +178,28 @@ fn execute_runs_the_statement_that_its_session_prepared() {
     assert_eq!(breaks(&run(11, 11), Some("s2.3")), "I2");
     assert!(matches!(run(10, 10).predicted(), Conclusion::Broken { step: None, .. }));
 }
+
+#[test]
+fn index_that_is_not_unique_changes_no_result_on_postgres() {
+    let run = |sql: &str, engine: &str| {
+        ScriptedRun::on(engine, ReadCommitted, &[(1, 10)])
+            .does("s1", sql, EventKind::Done)
+            .does("s1", "select v from t", rows(&[10]))
+            .leaves(&[(1, 10)])
+    };
+    assert_allowed(&run("create index i on t (v)", "postgres"));
+    let unmodelled = |run: ScriptedRun| matches!(run.predicted(), Conclusion::NotModelled { .. });
+    assert!(unmodelled(run("create unique index i on t (v)", "postgres")));
+    assert!(unmodelled(run("create index i on t (v)", "mysql")));
+}
+
+#[test]
+fn execute_of_an_unknown_statement_must_fail() {
+    let run = |outcome| {
+        ScriptedRun::on("mysql", ReadCommitted, &[(1, 10)])
+            .does("s1", "execute p", outcome)
+            .leaves(&[(1, 10)])
+    };
+    assert_allowed(&run(error(ErrorClass::Other)));
+    assert!(matches!(run(changed(1)).predicted(), Conclusion::NotModelled { .. }));
+}
