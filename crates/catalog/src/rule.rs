@@ -19,7 +19,7 @@ pub struct Rule {
     pub page: &'static str,
     /// The versions that the rule holds for, in the notation of cases
     /// (`mariadb@10.11.8-`); empty for all versions that have rules
-    /// ([`crate::EngineDescription::rules_hold_for`]).
+    /// (`Semantics::rules_hold_for` of the engine).
     pub versions: &'static str,
     pub undocumented: Option<Undocumented>,
     /// The position in which reports cite the rule among those that explain a
