@@ -14,7 +14,7 @@ use crate::stop::Stop;
 use crate::subject::Subject;
 use crate::version_tables::{Search, VersionId};
 use crate::world::{FIRST_ROWS, Place, TxId, Version};
-use isolde_catalog::Anomaly;
+use isolde_catalog::{Anomaly, SnapshotAt};
 use isolde_model::inquiry::Channel;
 use isolde_sql::{Source, Stmt, Write};
 use serde::{Deserialize, Serialize};
@@ -272,7 +272,12 @@ impl ReferenceModel<'_> {
         let row = |place: Place| self.row_name(place);
         let antis: Vec<&Edge> = cycle.iter().filter(|e| e.kind == Dependency::Anti).collect();
         let named = |class, text| Some(NamedAnomaly { class, text });
+        // Without dirty reads a cycle has an anti-dependency; where writes to one row are
+        // merged, the order of its versions does not say which came first.
+        let reads_dirty =
+            |e: &Edge| self.world.concurrency(e.from).snapshot.taken == SnapshotAt::Dirty;
         match (antis[..].first(), antis.len()) {
+            (None, _) if !cycle.iter().any(reads_dirty) => None,
             (None, _) if cycle.iter().all(|e| e.kind == Dependency::Write) => {
                 let (a, b) = (name(cycle[0].from), name(cycle[0].to));
                 named(AnomalyClass::DirtyWrite, format!("the writes of {a} and {b} are mixed"))
