@@ -44,7 +44,28 @@ pub enum Breach {
         /// What broke the serial order that explains the most.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         nearest: Option<Box<Breach>>,
+        /// What breaks each serial order, where there are few.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attempts: Vec<SerialAttempt>,
     },
+}
+
+/// A serial order that does not explain a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SerialAttempt {
+    /// The sessions up to the one that breaks it.
+    pub order: Vec<String>,
+    /// The statement that breaks it; none for the final rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    pub breach: Box<Breach>,
+}
+
+impl Display for SerialAttempt {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let place = self.step.as_deref().unwrap_or("at the end");
+        write!(f, "in the order {}, {place}: {}", self.order.join(", "), self.breach)
+    }
 }
 
 /// What is wrong with a lock wait.
@@ -319,8 +340,12 @@ impl Display for Breach {
             }
             Breach::FinalRows { table, diff } => write!(f, "the final rows of {table}: {diff}"),
             Breach::FinalQuery { query, diff } => write!(f, "`{query}` at the end: {diff}"),
-            Breach::NoSerialOrder { nearest } => {
+            Breach::NoSerialOrder { nearest, attempts } => {
                 f.write_str("no serial order of the committed transactions explains it")?;
+                if !attempts.is_empty() {
+                    let each: Vec<String> = attempts.iter().map(ToString::to_string).collect();
+                    return write!(f, ": {}", each.join("; "));
+                }
                 nearest.as_ref().map_or(Ok(()), |breach| write!(f, ": {breach}"))
             }
         }
@@ -579,7 +604,12 @@ mod tests {
     #[test]
     fn breaches_survive_a_round_trip_through_json() {
         let nearest = Some(Box::new(concurrent(RowChange::Delete, RowChange::Delete)));
-        let breach = Breach::NoSerialOrder { nearest };
+        let attempts = vec![SerialAttempt {
+            order: vec!["s1".into(), "s2".into()],
+            step: Some("s2.1".into()),
+            breach: Box::new(Breach::StaleVersion { returned: true }),
+        }];
+        let breach = Breach::NoSerialOrder { nearest, attempts };
         let text = serde_json::to_string(&breach).unwrap();
         assert_eq!(serde_json::from_str::<Breach>(&text).unwrap(), breach);
     }

@@ -239,7 +239,7 @@ fn transaction_undone_by_a_failed_statement_is_recognised_by_the_final_rows() {
 #[test]
 fn deviation_without_a_serial_order_names_the_overwritten_reads() {
     let nearest = Some(Box::new(row_count(1, 2)));
-    let breach = Breach::NoSerialOrder { nearest };
+    let breach = Breach::NoSerialOrder { nearest, attempts: Vec::new() };
     let steps = "s1> begin;\ns2> begin;\ns1> insert into t values (1, 1), (2, 2) on conflict do nothing;\n\
                  s2> update t set a = a + 9;\ns1> commit;\ns2> commit;\n";
     let case = read(steps);

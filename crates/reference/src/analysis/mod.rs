@@ -144,8 +144,8 @@ fn with_serial_order(
             let order = concurrency.map(|concurrency| (order, concurrency.rules.serial));
             Conclusion::Allowed { rules, order }
         }
-        SerialOrder::None { step, nearest } => {
-            let breach = Breach::NoSerialOrder { nearest };
+        SerialOrder::None { step, nearest, attempts } => {
+            let breach = Breach::NoSerialOrder { nearest, attempts };
             Conclusion::Broken { step, rule: None, breach }
         }
         SerialOrder::CutOff => {

@@ -10,7 +10,7 @@ use crate::search::{Choices, EvalCache};
 use crate::stop::Stop;
 use crate::subject::Subject;
 use isolde_catalog::SerialOrderPromise;
-use isolde_model::breach::Breach;
+use isolde_model::breach::{Breach, SerialAttempt};
 use isolde_model::executed_transactions::{ExecutedTransaction, executed_transactions};
 use isolde_model::inquiry::Channel;
 use isolde_sql::BeginForm;
@@ -18,6 +18,9 @@ use isolde_sql::{Control, Stmt};
 
 /// Beginnings of orders that are tried before nothing is said.
 const MOST_BEGINNINGS: usize = 3000;
+
+/// If more orders than this fail, only the one that explains the most is reported.
+const MOST_ATTEMPTS: usize = 6;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum SerialOrder {
@@ -27,6 +30,8 @@ pub enum SerialOrder {
     None {
         step: Option<usize>,
         nearest: Option<Box<Breach>>,
+        /// What breaks each order, where there are few.
+        attempts: Vec<SerialAttempt>,
     },
     CutOff,
     NotModelled {
@@ -42,11 +47,18 @@ pub async fn serial_order(subject: &Subject<'_>, channel: Channel) -> SerialOrde
         .collect();
     let (mut cache, mut choices) = (EvalCache::default(), Choices::default());
     let mut farthest: (usize, Option<usize>, Option<Breach>) = (0, None, None);
+    let mut attempts: Vec<SerialAttempt> = Vec::new();
     for _ in 0..MOST_BEGINNINGS {
         let mut model = ReferenceModel::new(subject, &channel, &mut cache, &mut choices);
         match model.run_serially(&committed).await {
             Ok(order) => return SerialOrder::Found(order),
             Err(Stop::Outside { step, breach, .. }) => {
+                let order = model.serial_order.clone();
+                let few = attempts.len() <= MOST_ATTEMPTS;
+                if few && !attempts.iter().any(|a| a.order == order) {
+                    let step = step.map(|s| subject.history.steps[s].label.clone());
+                    attempts.push(SerialAttempt { order, step, breach: Box::new(breach.clone()) });
+                }
                 if farthest.2.is_none() || model.world.now() > farthest.0 {
                     farthest = (model.world.now(), step, Some(breach));
                 }
@@ -61,7 +73,11 @@ pub async fn serial_order(subject: &Subject<'_>, channel: Channel) -> SerialOrde
             }
         }
         if !choices.advance() {
-            return SerialOrder::None { step: farthest.1, nearest: farthest.2.map(Box::new) };
+            if attempts.len() > MOST_ATTEMPTS {
+                attempts.clear();
+            }
+            let (step, nearest) = (farthest.1, farthest.2.map(Box::new));
+            return SerialOrder::None { step, nearest, attempts };
         }
     }
     SerialOrder::CutOff
@@ -77,7 +93,6 @@ impl<'a> ReferenceModel<'a> {
         self.serial = true;
         self.load().await?;
         let mut left: Vec<&ExecutedTransaction> = committed.iter().collect();
-        let mut order = Vec::new();
         while !left.is_empty() {
             // What belongs to one session stays in its order.
             // Where the serial order is the commit order, only commits whose order
@@ -94,13 +109,13 @@ impl<'a> ReferenceModel<'a> {
             let next: Vec<usize> = (0..left.len()).filter(first).collect();
             let chosen = next[self.search.choose(next.len())];
             let transaction = left.remove(chosen);
+            self.serial_order.push(transaction.session.clone());
             self.alone(transaction).await?;
-            order.push(transaction.session.clone());
         }
         self.world.tick();
         self.final_rows()?;
         self.final_queries().await?;
-        Ok(order)
+        Ok(self.serial_order.clone())
     }
 
     async fn alone(&mut self, transaction: &ExecutedTransaction) -> Result<(), Stop> {

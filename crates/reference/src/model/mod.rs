@@ -37,6 +37,8 @@ pub struct ReferenceModel<'a> {
     pub search: Search<'a>,
     /// The transactions run one after the other, not as they were recorded.
     pub serial: bool,
+    /// The sessions of a serial replay so far, in its order.
+    pub serial_order: Vec<String>,
     /// Whether the replay continues after a breach that is about locking only.
     pub tolerates_locking: bool,
     /// Prepared statements, by session and name.
@@ -61,6 +63,7 @@ impl<'a> ReferenceModel<'a> {
             commit_buffer: CommitBuffer::default(),
             search: Search::new(channel, cache, choices),
             serial: false,
+            serial_order: Vec::new(),
             tolerates_locking: false,
             prepared: BTreeMap::new(),
         }

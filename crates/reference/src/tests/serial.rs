@@ -133,7 +133,7 @@ fn agrees(transactions: &[Vec<Op>], observed: &Observation) -> Result<bool, Test
             let order: Vec<usize> = sessions.iter().map(place).collect();
             prop_assert!(explains(transactions, &order, observed), "{sessions:?} explains nothing");
         }
-        SerialOrder::None { step, nearest } => prop_assert!(!exists, "{step:?}: {nearest:?}"),
+        SerialOrder::None { step, nearest, .. } => prop_assert!(!exists, "{step:?}: {nearest:?}"),
         other => prop_assert!(false, "{other:?}"),
     }
     Ok(exists)
