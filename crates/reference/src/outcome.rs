@@ -104,11 +104,6 @@ impl ReferenceModel<'_> {
                 let breach = || Breach::RowCount { observed, predicted, returned: false };
                 (self.rule_of(tx, step), (observed != predicted).then(breach))
             }
-            (Expected::Count(count), EventKind::Rows { rows, .. }) => {
-                let (observed, predicted) = (rows.len() as u64, *count);
-                let breach = || Breach::RowCount { observed, predicted, returned: true };
-                (self.rule_of(tx, step), (observed != predicted).then(breach))
-            }
             (_, other) => {
                 let why = format!("`{}` is no answer to such a statement", reply_text(other));
                 return Err(Stop::NotModelled { step, why });

@@ -119,9 +119,7 @@ impl<'a> ReferenceModel<'a> {
             if self.will_restart(*step) {
                 return false;
             }
-            let Operation::Statement(statement) = &self.subject.reading.operations[*step] else {
-                return false;
-            };
+            let Some(statement) = self.operation(*step) else { return false };
             let names = statement.tables();
             tables
                 .iter()

@@ -203,3 +203,29 @@ fn execute_of_an_unknown_statement_must_fail() {
     assert_allowed(&run(error(ErrorClass::Other)));
     assert!(matches!(run(changed(1)).predicted(), Conclusion::NotModelled { .. }));
 }
+
+#[test]
+fn blocked_execute_may_have_locked_the_rows_of_its_statement() {
+    let run = |skipped: &[i64]| {
+        ScriptedRun::on("postgres", ReadCommitted, &[(1, 10), (2, 20)])
+            .does("s1", "prepare p as select v from t for update", EventKind::Done)
+            .does("s2", "begin", EventKind::Done)
+            .does("s2", "update t set v = 21 where id = 2", changed(1))
+            .waits("s1", "execute p")
+            .does("s3", "select v from t for update skip locked", rows(skipped))
+            .does("s2", "commit", EventKind::Done)
+            .replies("s1", rows(&[10, 21]))
+            .leaves(&[(1, 10), (2, 21)])
+    };
+    assert_allowed(&run(&[]));
+    assert_allowed(&run(&[10]));
+    assert!(matches!(run(&[11]).predicted(), Conclusion::Broken { .. }));
+}
+
+#[test]
+fn result_set_of_a_write_without_returning_is_no_row_count() {
+    let run = ScriptedRun::on("postgres", ReadCommitted, &[(1, 10)])
+        .does("s1", "delete from t where id = 9", rows(&[0]))
+        .leaves(&[(1, 10)]);
+    assert!(matches!(run.predicted(), Conclusion::NotModelled { .. }));
+}
