@@ -17,7 +17,7 @@ use crate::model::ReferenceModel;
 use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{VersionId, View};
-use crate::world::{Place, TxId, Version};
+use crate::world::{Place, TxId, Version, same_key};
 use isolde_catalog::{RowStorage, Waits};
 use isolde_model::Value;
 use isolde_model::history::{ErrorClass, EventKind};
@@ -161,17 +161,46 @@ impl<'a> ReferenceModel<'a> {
             let name = self.subject.reading.schema.tables[t.old.table].name.as_str();
             names.contains(&name) && lives(t.old) && lives(t.new)
         };
-        let twice = self.commit_buffer.duplicates_of(tx).filter(shows);
-        let twice: Vec<DuplicateKey> = twice.copied().collect();
+        let buffered = self.commit_buffer.duplicates_of(tx).filter(shows);
+        let mut twice: Vec<(Place, Place)> = buffered.map(|d| (d.old, d.new)).collect();
+        twice.extend(self.keys_seen_twice(tx, &names));
         let looks =
             !matches!(statement, Stmt::Write(Write::Insert(i)) if i.conflict == Conflict::Fail);
         let chosen = if looks && !twice.is_empty() { self.search.choose(3) } else { 0 };
         let hidden = match chosen {
             0 => Vec::new(),
-            1 => twice.iter().map(|t| (tx, t.old)).collect(),
-            _ => twice.iter().map(|t| (tx, t.new)).collect(),
+            1 => twice.iter().map(|(old, _)| (tx, *old)).collect(),
+            _ => twice.iter().map(|(_, new)| (tx, *new)).collect(),
         };
         self.world.hide_rows(hidden);
+    }
+
+    /// Rows of the snapshot that share a key with a row of the transaction's own: the
+    /// write found the key free, because others have deleted or changed the old row
+    /// since, while the snapshot still contains it.
+    fn keys_seen_twice(&self, tx: TxId, names: &[&str]) -> Vec<(Place, Place)> {
+        let Some(snapshot) = self.world.snapshot_of(tx) else { return Vec::new() };
+        let folds = self.case_insensitive_keys(tx);
+        let mut twice = Vec::new();
+        for (table, of) in self.subject.reading.schema.tables.iter().enumerate() {
+            if !names.contains(&of.name.as_str()) {
+                continue;
+            }
+            let seen = |place| Some((place, self.world.visible(place, tx, snapshot)?));
+            let rows: Vec<(Place, &Version)> = self.world.places(table).filter_map(seen).collect();
+            for (new, own) in rows.iter().filter(|(_, version)| version.by == tx) {
+                for (old, version) in rows.iter().filter(|(place, _)| place != new) {
+                    let same = |key: usize| {
+                        let keys = (self.key_of(table, key, own), self.key_of(table, key, version));
+                        matches!(keys, (Some(a), Some(b)) if same_key(&a, &b, folds))
+                    };
+                    if (0..self.keys[table].len()).any(same) {
+                        twice.push((*old, *new));
+                    }
+                }
+            }
+        }
+        twice
     }
 
     fn check_failed_transaction(
