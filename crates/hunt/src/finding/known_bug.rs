@@ -14,10 +14,21 @@ pub struct KnownBug {
     pub features: Features,
 }
 
+/// Statements that a bug of the library has only if it needs them: a finding without them is
+/// another bug. Writes are not listed, because one kind of write often stands for another.
+const NEEDED: [&str; 4] =
+    ["statement: rollback to", "statement: savepoint", "statement: ddl", "statement: execute"];
+
+fn has_what_it_needs(bug: &Features, finding: &Features) -> bool {
+    NEEDED.iter().all(|kind| !bug.all.contains(*kind) || finding.all.contains(*kind))
+}
+
 /// The name of the known bug that a finding is: of those with the same defect the nearest, and
 /// none if the two nearest are equally near.
 pub fn name<'k>(bugs: &'k [KnownBug], features: &Features) -> Option<&'k str> {
-    let mut candidates = bugs.iter().filter(|bug| same(&bug.features, features));
+    let mut candidates = bugs.iter().filter(|bug| {
+        same(&bug.features, features) && has_what_it_needs(&bug.features, features)
+    });
     let mut nearest = candidates.next()?;
     let mut tie = false;
     for bug in candidates {
@@ -55,6 +66,16 @@ mod tests {
         }
         let half = bug("half", &["update", "delete"]);
         assert_eq!(name(&[far("a"), half, far("b"), near.clone()], &finding), Some("near"));
+    }
+
+    #[test]
+    fn finding_without_a_savepoint_is_no_bug_of_savepoints() {
+        let mut of_savepoints = bug("savepoints", &["select"]);
+        of_savepoints.features.all.insert("statement: rollback to".into());
+        let mut finding = bug("", &["select"]).features;
+        assert_eq!(name(std::slice::from_ref(&of_savepoints), &finding), None);
+        finding.all.insert("statement: rollback to".into());
+        assert_eq!(name(&[of_savepoints], &finding), Some("savepoints"));
     }
 
     #[test]
