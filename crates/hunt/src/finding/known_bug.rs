@@ -26,9 +26,9 @@ fn has_what_it_needs(bug: &Features, finding: &Features) -> bool {
 /// The name of the known bug that a finding is: of those with the same defect the nearest, and
 /// none if the two nearest are equally near.
 pub fn name<'k>(bugs: &'k [KnownBug], features: &Features) -> Option<&'k str> {
-    let mut candidates = bugs.iter().filter(|bug| {
-        same(&bug.features, features) && has_what_it_needs(&bug.features, features)
-    });
+    let mut candidates = bugs
+        .iter()
+        .filter(|bug| same(&bug.features, features) && has_what_it_needs(&bug.features, features));
     let mut nearest = candidates.next()?;
     let mut tie = false;
     for bug in candidates {
