@@ -39,6 +39,7 @@ impl<'a> ReferenceModel<'a> {
         if self.world.tx(tx).failed && !matches!(statement, Stmt::Control(Control::RollbackTo(_))) {
             return self.check_failed_transaction(step, reply);
         }
+        self.restart_after_schema_lock(tx, step, statement);
         self.hide_duplicate_rows(tx, statement);
         match statement {
             Stmt::Select(select) => match &select.locking {
@@ -116,9 +117,40 @@ impl<'a> ReferenceModel<'a> {
                 Some(EventKind::Error(_)) => {
                     Err(Stop::not_modelled(step, "a change of the schema that fails"))
                 }
-                _ => Ok(()),
+                _ => {
+                    if self.world.concurrency(tx).snapshot.taken_without_table {
+                        self.kept_snapshot(tx, step);
+                    }
+                    Ok(())
+                }
             },
             Stmt::Ddl(_) => Err(Stop::not_modelled(step, "changes of the schema are not modelled")),
+        }
+    }
+
+    /// Chooses when a blocked statement began to execute. It may have waited for the
+    /// lock that a change of the schema holds on its table, and takes the snapshot of
+    /// the statement after that lock is granted.
+    fn restart_after_schema_lock(&mut self, tx: TxId, step: usize, statement: &Stmt) {
+        if !self.has_waited(step) || self.world.concurrency(tx).locking.waits != Waits::Rows {
+            return;
+        }
+        let session = &self.subject.history.steps[step].session;
+        let tables = statement.tables();
+        let operations = self.subject.reading.operations.iter().zip(&self.subject.history.steps);
+        let locks_table = |operation: &Operation| match operation {
+            Operation::Statement(other) => match other.unprepared() {
+                Stmt::Ddl(ddl) => ddl.table().is_none_or(|table| tables.contains(&table)),
+                _ => false,
+            },
+            _ => false,
+        };
+        if operations.clone().any(|(o, at)| at.session != *session && locks_table(o)) {
+            let mut moments = self.moments(step);
+            moments.reverse();
+            moments.dedup();
+            let chosen = moments[self.search.choose(moments.len())];
+            self.world.start(step, chosen);
         }
     }
 
@@ -327,8 +359,13 @@ impl<'a> ReferenceModel<'a> {
 fn beyond(statement: &Stmt) -> Option<&'static str> {
     let mut default = false;
     statement.visit(&mut |e| default |= matches!(e, isolde_sql::Expr::Default));
+    let mut locks_below = false;
+    statement.visit(&mut |e| {
+        locks_below |= e.subquery().is_some_and(|select| select.locking.is_some());
+    });
     match statement {
         _ if default => Some("DEFAULT as a value is not modelled"),
+        _ if locks_below => Some("a subquery that locks rows is not modelled"),
         Stmt::Select(select) => {
             let open = select.limit.is_some()
                 && !matches!(select.order, isolde_sql::Order::AllItems { .. });
