@@ -47,6 +47,11 @@ fn false_alarms_of_postgres_have_the_right_label() {
 }
 
 #[test]
+fn false_alarms_of_sqlite_have_the_right_label() {
+    compare("sqlite+wal", "sqlite+wal");
+}
+
+#[test]
 fn false_alarms_of_mariadb_have_the_right_label() {
     compare("mariadb", "mariadb");
 }

@@ -359,7 +359,11 @@ impl ReferenceModel<'_> {
             false => self.world.newest(p, tx),
         };
         let found: Vec<Place> = places.filter(|p| now(*p).is_some_and(refers) || kept(p)).collect();
-        if self.world.concurrency(tx).conflicts.changed_row == WriteConflictPolicy::Abort {
+        // With one writer it is the whole database that may not have changed.
+        let concurrency = self.world.concurrency(tx);
+        if concurrency.conflicts.changed_row == WriteConflictPolicy::Abort
+            && !concurrency.has_single_writer()
+        {
             let snapshot = self.kept_snapshot(tx, step);
             let fresh = |p: &&Place| {
                 let seen = self.world.visible(**p, tx, snapshot).map(|v| v.id);

@@ -1,12 +1,13 @@
 //! The queries at the end of a case from a file, on the rows that are left.
 
 use crate::model::ReferenceModel;
+use crate::statements::leaves_rows_open;
 use crate::stop::Stop;
 use crate::version_tables::View;
 use crate::world::FIRST_ROWS;
 use isolde_model::breach::{Breach, RowDiff};
 use isolde_model::value::{Row, same_multiset};
-use isolde_sql::{Order, Select, Stmt, Table, read};
+use isolde_sql::{Stmt, Table, read};
 
 /// The query that gives the rows of a table as they are.
 pub fn plain_query(table: &Table) -> String {
@@ -57,7 +58,7 @@ impl ReferenceModel<'_> {
                 continue;
             };
             let known = select.sources().iter().all(|t| schema.table(t).is_some());
-            if !known || leaves_rows_open(&select) {
+            if !known || leaves_rows_open(&select, schema) {
                 continue;
             }
             let sql = self.tables.select(&select, &self.last_rows());
@@ -78,8 +79,4 @@ impl ReferenceModel<'_> {
         };
         (0..self.world.table_count()).map(of_table).collect()
     }
-}
-
-fn leaves_rows_open(select: &Select) -> bool {
-    select.limit.is_some() && !matches!(select.order, Order::AllItems { .. })
 }

@@ -33,6 +33,7 @@ impl ReferenceModel<'_> {
             update: false,
             may_read_consistently: matches!(insert.source, InsertSource::Select(_)),
             search: None,
+            scans_all: true,
             reads_others: matches!(insert.source, InsertSource::Select(_)),
         };
         let (view, mut errors) = self.before_write(tx, step, how).await?;

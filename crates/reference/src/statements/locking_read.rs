@@ -23,6 +23,8 @@ struct LockingRead<'s> {
     strength: Strength,
     /// The tables in FROM and in joins; a table that is read twice is there twice.
     sources: Vec<usize>,
+    /// The number of rows after which it stops.
+    limit: Option<usize>,
     /// It reads the newest committed rows, not those of a snapshot.
     is_current: bool,
     view: View,
@@ -80,15 +82,13 @@ impl<'a> ReferenceModel<'a> {
         let fits = self.fitting_select((tx, step), select, false).await?;
         let view = self.current_view(tx, step, &all, Scan::Waits, fits.as_ref())?;
         self.record_view(tx, step, &view);
-        let sql = self.tables.select(select, &view);
-        let rows = match self.evaluate(sql, Some(step)).await {
+        let rows = match self.evaluate_select(step, select, &view).await {
             Ok(rows) => rows,
             Err(stop) => return self.accept_same_error(tx, step, Err(stop)),
         };
         // Whether it had to wait depends on the index that it read.
         let mut errors = ExpectedErrors::default();
         self.permit_snapshot_conflicts(tx, &mut errors);
-        let rows = self.or_materialised(step, select, &view, rows).await?;
         self.use_rule(step, rules.read);
         self.conclude(tx, step, Expected::Rows(rows), errors, None)
     }
@@ -108,6 +108,7 @@ impl<'a> ReferenceModel<'a> {
             // to explain it.
             return Ok(());
         }
+        let limit = self.locking_limit(step, select)?;
         let view = self.locking_view((tx, step), select).await?;
         let mut errors = self.locking_read_errors(tx);
         let sources = self.sources(select, step)?;
@@ -126,8 +127,18 @@ impl<'a> ReferenceModel<'a> {
         }
         self.record_view(tx, step, &view);
         let inner = self.inner_view(tx, step, select, &view)?;
-        let read =
-            LockingRead { tx, step, select, patience, strength, sources, is_current, view, inner };
+        let read = LockingRead {
+            tx,
+            step,
+            select,
+            patience,
+            strength,
+            sources,
+            limit,
+            is_current,
+            view,
+            inner,
+        };
         let found = self.evaluate_with_sources(&read, &read.view).await?;
         let rows = self.lock_found_rows(&read, found, &mut errors).await?;
         self.use_rule(step, self.world.concurrency(tx).rules.write);
@@ -194,6 +205,9 @@ impl<'a> ReferenceModel<'a> {
         let mut rows: Vec<Row> = Vec::new();
         let mut skips = self.uncertain_skips(read, &found, errors);
         for cells in found {
+            if read.limit.is_some_and(|most| rows.len() >= most) {
+                break;
+            }
             let found = self.locate(read, cells)?;
             if self.skips_locked(read, &found.places, errors) {
                 continue;

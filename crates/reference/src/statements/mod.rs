@@ -3,8 +3,10 @@
 mod clustered_index;
 mod current_read;
 pub use current_read::decides_by_row;
+pub use limit::leaves_rows_open;
 mod dirty_read;
 mod insert;
+mod limit;
 mod locking_read;
 mod returning;
 mod table_locks;
@@ -296,12 +298,10 @@ impl<'a> ReferenceModel<'a> {
             });
         }
         self.record_view(tx, step, &view);
-        let sql = self.tables.select(select, &view);
-        let rows = match self.evaluate(sql, Some(step)).await {
+        let rows = match self.evaluate_select(step, select, &view).await {
             Ok(rows) => rows,
             Err(stop) => return self.accept_same_error(tx, step, Err(stop)),
         };
-        let rows = self.or_materialised(step, select, &view, rows).await?;
         // A query that the optimizer answers without a look makes no view.
         let unread = self.world.concurrency(tx).snapshot.not_taken_by_empty_read;
         let unread = unread.filter(|_| had_snapshot.is_none());
@@ -367,20 +367,14 @@ fn beyond(statement: &Stmt) -> Option<&'static str> {
         _ if default => Some("DEFAULT as a value is not modelled"),
         _ if locks_below => Some("a subquery that locks rows is not modelled"),
         Stmt::Select(select) => {
-            let open = select.limit.is_some()
-                && !matches!(select.order, isolde_sql::Order::AllItems { .. });
             let of = select.locking.as_ref().is_some_and(|l| !l.of.is_empty());
-            if open {
-                Some("which rows LIMIT leaves is not modelled")
-            } else {
-                of.then_some("a lock OF some tables is not modelled")
-            }
+            of.then_some("a lock OF some tables is not modelled")
         }
-        Stmt::Write(Write::Update(u)) if u.limit.is_some() || !u.order.is_empty() => {
-            Some("UPDATE with ORDER BY or LIMIT is not modelled")
+        Stmt::Write(Write::Update(u)) if u.limit.is_none() && !u.order.is_empty() => {
+            Some("UPDATE with ORDER BY is not modelled")
         }
-        Stmt::Write(Write::Delete(d)) if d.limit.is_some() || !d.order.is_empty() => {
-            Some("DELETE with ORDER BY or LIMIT is not modelled")
+        Stmt::Write(Write::Delete(d)) if d.limit.is_none() && !d.order.is_empty() => {
+            Some("DELETE with ORDER BY is not modelled")
         }
         Stmt::Write(Write::Update(u)) => returning::beyond(&u.returning, u.join.is_some()),
         Stmt::Write(Write::Delete(d)) => returning::beyond(&d.returning, d.join.is_some()),

@@ -93,10 +93,15 @@ impl ReferenceModel<'_> {
             update: true,
             may_read_consistently: update.join.is_none(),
             search: Some(search),
+            scans_all: update.limit.is_none(),
             reads_others: reads_others(&Stmt::Write(Write::Update(update.clone()))),
         };
-        let (view, mut errors) = self.before_write(tx, step, how).await?;
+        let (mut view, mut errors) = self.before_write(tx, step, how).await?;
         let inner = self.inner_of_write(tx, step, &view)?;
+        if let Some(most) = &update.limit {
+            let views = Views { outer: &view, inner: &inner };
+            view[table] = self.first_matches(step, search, (&update.order, most), views).await?;
+        }
         let assigned = if update.join.is_some() { Assigned::Join } else { Assigned::Update };
         let sets = self.sets_in_order(&update.sets, (tx, step), assigned)?;
         let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &inner });
@@ -275,10 +280,15 @@ impl ReferenceModel<'_> {
             update: false,
             may_read_consistently: false,
             search: Some(search),
+            scans_all: delete.limit.is_none(),
             reads_others: false,
         };
-        let (view, mut errors) = self.before_write(tx, step, how).await?;
+        let (mut view, mut errors) = self.before_write(tx, step, how).await?;
         let inner = self.inner_of_write(tx, step, &view)?;
+        if let Some(most) = &delete.limit {
+            let views = Views { outer: &view, inner: &inner };
+            view[table] = self.first_matches(step, search, (&delete.order, most), views).await?;
+        }
         let sql = self.tables.found(search, Views { outer: &view, inner: &inner });
         let miscounts = self.world.concurrency(tx).counting == RowCounts::Dolt;
         let partners = match miscounts && delete.join.is_some() {

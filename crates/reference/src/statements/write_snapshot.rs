@@ -30,6 +30,8 @@ pub struct Reads<'s> {
     pub may_read_consistently: bool,
     /// The condition on its own table; none if it does not search it.
     pub search: Option<Search<'s>>,
+    /// Without LIMIT it examines all rows that match.
+    pub scans_all: bool,
     pub reads_others: bool,
 }
 
@@ -45,7 +47,7 @@ impl ReferenceModel<'_> {
         let mut errors = ExpectedErrors::default();
         self.lock_tables(tx, step, Some(how.table), &mut errors);
         let scan = self.scan((tx, step), &how).await?;
-        if let Some(search) = how.search.filter(|_| scan == Scan::Waits) {
+        if let Some(search) = how.search.filter(|_| scan == Scan::Waits && how.scans_all) {
             self.check_uncommitted((tx, step), search, Strength::Update, &mut errors).await?;
         }
         // New rows are not found: what matters for them is whether their keys are free.

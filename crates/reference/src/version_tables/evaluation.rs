@@ -4,7 +4,7 @@ use super::*;
 use isolde_sql::Source;
 use isolde_sql::render::{Renderer, Substitute, listed};
 use isolde_sql::{
-    Expr, Insert, InsertSource, Join, JoinKind, Order, Select, SelectItem, TableJoin,
+    Expr, Insert, InsertSource, Join, JoinKind, Order, OrderKey, Select, SelectItem, TableJoin,
 };
 
 impl VersionTables<'_> {
@@ -45,8 +45,12 @@ impl VersionTables<'_> {
         let names = select.from_and_joined().filter_map(Source::visible_name);
         let mut items: Vec<SelectItem> = names.map(|name| version_of(name).into()).collect();
         items.extend(select.items.iter().cloned());
-        let order = Order::None;
-        let mut plain = Select { locking: None, items, order, ..select.clone() };
+        let order = match select.limit.is_some() {
+            true => Order::By(select.order_keys()),
+            false => Order::None,
+        };
+        let (limit, offset) = (None, None);
+        let mut plain = Select { locking: None, items, order, limit, offset, ..select.clone() };
         let joined = plain.joins.iter_mut().map(|j| &mut j.source);
         plain.from.iter_mut().chain(joined).for_each(mark_outer);
         vec![Renderer::reading(self.dialect, substitute).select(&plain)]
@@ -68,6 +72,17 @@ impl VersionTables<'_> {
     /// Finds the versions of the view that a write acts on.
     pub fn found(&self, search: Search<'_>, views: Views<'_>) -> Vec<String> {
         vec![self.targets(search, vec![version_of(search.name())], views)]
+    }
+
+    /// The same, in the order of some keys.
+    pub fn found_in_order(
+        &self,
+        search: Search<'_>,
+        order: &[OrderKey],
+        views: Views<'_>,
+    ) -> Vec<String> {
+        let order = Renderer::new(self.dialect).order_by(order);
+        vec![format!("{} {order}", self.targets(search, vec![version_of(search.name())], views))]
     }
 
     /// The same, with the version of the joined table.

@@ -270,6 +270,28 @@ impl Select {
         self.from.iter().chain(self.joins.iter().map(|j| &j.source))
     }
 
+    /// The keys of ORDER BY as expressions, also where the query names them by their
+    /// places in the select list.
+    pub fn order_keys(&self) -> Vec<OrderKey> {
+        let expression = |key: &OrderKey| {
+            let place = match key.of {
+                Expr::Literal(Literal::Int(n)) => usize::try_from(n - 1).ok(),
+                _ => None,
+            };
+            let item = place.and_then(|n| self.items.get(n)).and_then(SelectItem::expression);
+            OrderKey { of: item.unwrap_or(&key.of).clone(), ..key.clone() }
+        };
+        match &self.order {
+            Order::None => Vec::new(),
+            Order::By(keys) => keys.iter().map(expression).collect(),
+            Order::AllItems { descending } => {
+                let items = self.items.iter().filter_map(SelectItem::expression).cloned();
+                let key = |of| OrderKey { of, descending: *descending, nulls_first: None };
+                items.map(key).collect()
+            }
+        }
+    }
+
     /// The names of all tables and CTEs that it reads, at any depth.
     pub fn sources(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.from_and_joined().filter_map(Source::table).collect();
