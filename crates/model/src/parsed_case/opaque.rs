@@ -19,6 +19,10 @@ pub struct Unmodelled {
 /// What may stand behind the columns of a table and changes nothing.
 const HARMLESS: [&str; 4] = ["engine=innodb", "without rowid", "strict", "without rowid, strict"];
 
+/// The same, with any value.
+const HARMLESS_PREFIXES: [&str; 5] =
+    ["auto_increment=", "row_format=", "stats_persistent=", "charset=utf8", "defaultcharset=utf8"];
+
 impl Unmodelled {
     /// The tables of a setup that a prediction can follow, and what it cannot.
     pub fn in_setup(setup: &[&str], dialect: &Dialect) -> (Schema, Unmodelled) {
@@ -77,6 +81,19 @@ impl Unmodelled {
                 Err("a table that is not modelled has a foreign key".into())
             }
             Stmt::Write(Write::Insert(insert)) => numbered(insert, schema),
+            Stmt::Write(Write::Update(update)) => {
+                let table = schema.table(&update.table);
+                let is_numbered = |name: &str| {
+                    let column = table.and_then(|table| table.column(name));
+                    column.is_some_and(|c| c.numbered.is_some())
+                };
+                let number =
+                    update.sets.iter().find(|(c, v)| *v == Expr::Default && is_numbered(c));
+                match number {
+                    Some((column, _)) => Err(unknown_number(column)),
+                    None => Ok(()),
+                }
+            }
             _ => Ok(()),
         }
     }
@@ -129,8 +146,16 @@ fn changes_the_server(sql: &str) -> bool {
 
 /// What a table has that its version table would not have.
 fn beyond(table: &Table) -> Option<&'static str> {
-    let harmless = |option: &String| HARMLESS.contains(&option.as_str());
+    let harmless = |option: &String| {
+        let option = option.replace(' ', "");
+        let prefixed = HARMLESS_PREFIXES.iter().any(|prefix| option.starts_with(prefix));
+        HARMLESS.iter().any(|harmless| harmless.replace(' ', "") == option) || prefixed
+    };
     (!table.options.iter().all(harmless)).then_some("its options are not modelled")
+}
+
+fn unknown_number(column: &str) -> String {
+    format!("the number that the engine gives {column} is not modelled")
 }
 
 /// The engine gives numbers in an order of its own, which no rule predicts.
@@ -152,10 +177,7 @@ fn numbered(insert: &Insert, schema: &Schema) -> Result<(), String> {
             _ => false,
         };
         if !all_given {
-            return Err(format!(
-                "the number that the engine gives {} is not modelled",
-                column.name
-            ));
+            return Err(unknown_number(&column.name));
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use crate::dialect::Family;
 use crate::lexer;
 use crate::lexer::Kind;
 use crate::render::PARTS;
-use sqlparser::ast::{AlterTable, CreateTableOptions, CreateView, ObjectType, Statement};
+use sqlparser::ast::{CreateTableOptions, CreateView, ObjectType, Statement};
 
 /// The tables that a sequence of statements defines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,9 +127,15 @@ impl SchemaRead {
                     self.unread.retain(|unread| unread.table.as_ref() != Some(&name));
                 }
             }
-            Some(Statement::AlterTable(AlterTable { name, .. })) => {
-                let table = reader.table_name(&name);
-                self.opaque(table, "it is altered");
+            Some(Statement::AlterTable(alter)) => {
+                let name = reader.table_name(&alter.name);
+                let known = self.schema.tables.iter_mut().find(|t| Some(&t.name) == name.as_ref());
+                let altered = known.map(|table| reader.alter_table(table, alter));
+                match altered {
+                    Some(Ok(())) => {}
+                    Some(Err(reason)) => self.opaque(name, reason),
+                    None => self.opaque(name, "it is altered"),
+                }
             }
             _ => {
                 let words = lexer::outer_words(text);

@@ -9,8 +9,8 @@ use crate::lexer;
 use crate::render::PARTS;
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
-    self, ColumnDef, ColumnOption, CreateTable, CreateTableOptions, ForValues, GeneratedAs,
-    GeneratedExpressionMode, SqlOption, Statement,
+    self, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, CreateTable,
+    CreateTableOptions, ForValues, GeneratedAs, GeneratedExpressionMode, SqlOption, Statement,
 };
 
 /// The result of CREATE TABLE.
@@ -129,6 +129,27 @@ impl Reader {
             (false, true) => table.options.push("strict".into()),
             (true, true) => table.options.push("without rowid, strict".into()),
         }
+        self.complete(table)
+    }
+
+    /// Applies ALTER TABLE of a setup: new columns and constraints.
+    pub(super) fn alter_table(self, table: &mut Table, alter: AlterTable) -> Read<()> {
+        for operation in alter.operations {
+            match operation {
+                AlterTableOperation::AddColumn { column_def, column_position: None, .. } => {
+                    self.column_definition(table, column_def)?;
+                }
+                AlterTableOperation::AddConstraint { constraint, not_valid: false } => {
+                    self.constraint(table, constraint)?;
+                }
+                _ => return Err("it is altered".into()),
+            }
+        }
+        self.complete(table)
+    }
+
+    /// Adds what follows from types and keys, and checks the columns of the keys.
+    fn complete(self, table: &mut Table) -> Read<()> {
         self.number_by_type(table);
         if self.family != Family::Sqlite {
             for column in &mut table.columns {
