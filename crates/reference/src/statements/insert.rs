@@ -14,7 +14,7 @@ use isolde_catalog::{RowCounts, RowStorage, UpsertKey, Waits, WriteConflictPolic
 use isolde_model::Value;
 use isolde_model::breach::{KeyOwner, Obstacle, RowRole};
 use isolde_model::history::ErrorClass;
-use isolde_sql::{Conflict, Insert, InsertSource, Type};
+use isolde_sql::{Conflict, Expr, Insert, InsertSource, Type};
 
 /// The INSERT whose rows are inserted.
 #[derive(Clone, Copy)]
@@ -23,6 +23,13 @@ struct InsertStep<'s> {
     step: usize,
     table: usize,
     insert: &'s Insert,
+}
+
+/// What an upsert does to the row that has the key.
+struct Upsert<'s> {
+    sets: Sets<'s>,
+    /// The condition under which it does it.
+    filter: Option<&'s Expr>,
 }
 
 impl ReferenceModel<'_> {
@@ -139,11 +146,7 @@ impl ReferenceModel<'_> {
                 return Ok(0);
             }
             Conflict::Ignore | Conflict::DoNothing { .. } => {
-                for (_, place) in taken {
-                    if !self.ignores_visible_row(tx, step, place) {
-                        self.sees_conflict(tx, step, place, errors);
-                    }
-                }
+                self.see_conflicts(tx, step, &taken, errors);
                 self.use_upsert_rule(tx, step);
                 return Ok(0);
             }
@@ -151,8 +154,9 @@ impl ReferenceModel<'_> {
                 Some(count) => replaced = count,
                 None => return Ok(1),
             },
-            Conflict::Update { sets, .. } => {
-                return self.upsert_row(at, (taken, arbiter), sets, &new, done, errors).await;
+            Conflict::Update { sets, filter, .. } => {
+                let upsert = Upsert { sets, filter: filter.as_ref() };
+                return self.upsert_row(at, (taken, arbiter), upsert, &new, done, errors).await;
             }
         }
         if resolves_first {
@@ -318,7 +322,7 @@ impl ReferenceModel<'_> {
         &mut self,
         at: InsertStep<'_>,
         (taken, arbiter): (Vec<(usize, Place)>, Option<usize>),
-        sets: Sets<'_>,
+        Upsert { sets, filter }: Upsert<'_>,
         new: &Version,
         done: &mut Vec<Change>,
         errors: &mut ExpectedErrors,
@@ -339,6 +343,14 @@ impl ReferenceModel<'_> {
         self.sees_conflict(tx, step, place, errors);
         let Some(old) = self.world.newest(place, tx).cloned() else { return Ok(0) };
         let sets = self.sets_in_order(sets, (tx, step), Assigned::Upsert)?;
+        if let Some(filter) = filter {
+            let sql = self.tables.upsert_matches(&insert.table, filter, old.id, new.id);
+            if self.evaluate(sql, Some(step)).await?.is_empty() {
+                // The row is locked, and stays as it is.
+                self.take(place, tx, Strength::Update, errors);
+                return Ok(0);
+            }
+        }
         let sql = self.tables.upserted(&insert.table, &sets, old.id, new.id);
         let Some(fresh) = self.fresh(table, sql, Some(step)).await?.pop() else {
             return Ok(0);
@@ -426,6 +438,35 @@ impl ReferenceModel<'_> {
         }
         let snapshot = self.kept_snapshot(tx, step);
         self.world.visible(place, tx, snapshot).is_some()
+    }
+
+    /// Looks at the rows that have the keys of a row that is not inserted. The first
+    /// that the statement finds decides, and the order in which it looks is not known.
+    fn see_conflicts(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        taken: &[(usize, Place)],
+        errors: &mut ExpectedErrors,
+    ) {
+        let (mut failing, mut passing) = (Vec::new(), Vec::new());
+        for (_, place) in taken {
+            if self.ignores_visible_row(tx, step, *place) {
+                passing.push(*place);
+                continue;
+            }
+            let mut of_row = ExpectedErrors::default();
+            self.sees_conflict(tx, step, *place, &mut of_row);
+            let list = if of_row.is_certain() { &mut failing } else { &mut passing };
+            list.push(*place);
+        }
+        if !failing.is_empty() && !passing.is_empty() {
+            errors.permit(ErrorClass::Serialization, self.world.concurrency(tx).rules.upsert);
+            failing.clear();
+        }
+        for place in failing.into_iter().chain(passing) {
+            self.sees_conflict(tx, step, place, errors);
+        }
     }
 
     /// A transaction that keeps a snapshot cannot act on a row outside of it.

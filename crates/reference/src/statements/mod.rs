@@ -357,14 +357,11 @@ impl<'a> ReferenceModel<'a> {
 
 /// What a statement has in it that no rule here is about.
 fn beyond(statement: &Stmt) -> Option<&'static str> {
-    let mut default = false;
-    statement.visit(&mut |e| default |= matches!(e, isolde_sql::Expr::Default));
     let mut locks_below = false;
     statement.visit(&mut |e| {
         locks_below |= e.subquery().is_some_and(|select| select.locking.is_some());
     });
     match statement {
-        _ if default => Some("DEFAULT as a value is not modelled"),
         _ if locks_below => Some("a subquery that locks rows is not modelled"),
         Stmt::Select(select) => {
             let of = select.locking.as_ref().is_some_and(|l| !l.of.is_empty());
@@ -378,12 +375,7 @@ fn beyond(statement: &Stmt) -> Option<&'static str> {
         }
         Stmt::Write(Write::Update(u)) => returning::beyond(&u.returning, u.join.is_some()),
         Stmt::Write(Write::Delete(d)) => returning::beyond(&d.returning, d.join.is_some()),
-        Stmt::Write(Write::Insert(i)) => match &i.conflict {
-            Conflict::Update { filter: Some(_), .. } => {
-                Some("ON CONFLICT with a condition is not modelled")
-            }
-            _ => returning::beyond(&i.returning, false),
-        },
+        Stmt::Write(Write::Insert(i)) => returning::beyond(&i.returning, false),
         _ => None,
     }
 }

@@ -62,7 +62,7 @@ impl VersionTables<'_> {
         let written: Vec<&str> = of.writable().map(|c| c.name.as_str()).collect();
         let mut items = vec![made_mark(), version_of(search.name())];
         items.extend(written.iter().map(|column| match sets.iter().find(|(c, _)| c == column) {
-            Some((_, value)) => value.clone(),
+            Some((_, value)) => or_default(of, column, value),
             None => qualified(search.name(), column),
         }));
         let select = self.targets(search, items, views);
@@ -158,23 +158,45 @@ impl VersionTables<'_> {
         let written: Vec<&str> = of.writable().map(|c| c.name.as_str()).collect();
         let mut items = vec![made_mark(), version_of(table)];
         items.extend(written.iter().map(|column| match sets.iter().find(|(c, _)| c == column) {
-            Some((_, value)) => with_incoming(value),
+            Some((_, value)) => with_incoming(&or_default(of, column, value)),
             None => qualified(table, column),
         }));
         let renderer = Renderer::new(self.dialect);
-        let select = format!(
-            "select {} from ({}) as {} cross join (select {} from {} where {ID} = {incoming}) as \
-             {EXCLUDED}",
-            listed(&items, |e| renderer.expr(e)),
+        let items = listed(&items, |e| renderer.expr(e));
+        let select = format!("select {items} from {}", self.upsert_rows(of, existing, incoming));
+        self.make(of, &written, &select)
+    }
+
+    /// The version of the existing row if the condition of an upsert holds.
+    pub fn upsert_matches(
+        &self,
+        table: &str,
+        filter: &Expr,
+        existing: VersionId,
+        incoming: VersionId,
+    ) -> Vec<String> {
+        let of = self.schema.table(table).expect("a table of the schema");
+        let renderer = Renderer::new(self.dialect);
+        vec![format!(
+            "select {} from {} where {}",
+            renderer.expr(&version_of(table)),
+            self.upsert_rows(of, existing, incoming),
+            renderer.expr(&with_incoming(filter))
+        )]
+    }
+
+    /// The existing row under the name of its table, and the incoming one.
+    fn upsert_rows(&self, of: &Table, existing: VersionId, incoming: VersionId) -> String {
+        format!(
+            "({}) as {} cross join (select {} from {} where {ID} = {incoming}) as {EXCLUDED}",
             self.versions(of, &[existing], true),
-            self.quoted(table),
+            self.quoted(&of.name),
             listed(&of.columns, |c| {
                 let name = self.quoted(&incoming_name(&c.name));
                 format!("{} as {name}", self.quoted(&c.name))
             }),
             self.name(of)
-        );
-        self.make(of, &written, &select)
+        )
     }
 
     /// Creates a copy of a version with some columns of another one.
@@ -224,5 +246,15 @@ impl VersionTables<'_> {
         let select =
             format!("select {MADE_MARK}, {ID}{cells} from {} where {ID} = {id}", self.name(of));
         self.make(of, &written, &select)
+    }
+}
+
+/// The assigned value, where DEFAULT stands for that of the column.
+fn or_default(of: &Table, column: &str, value: &Expr) -> Expr {
+    match (value, of.column(column)) {
+        (Expr::Default, Some(column)) => {
+            Expr::Literal(column.default.clone().unwrap_or(Literal::Null))
+        }
+        _ => value.clone(),
     }
 }
