@@ -450,9 +450,10 @@ impl ReferenceModel<'_> {
         errors: &mut ExpectedErrors,
     ) {
         let (mut failing, mut passing) = (Vec::new(), Vec::new());
+        let mut ignores = false;
         for (_, place) in taken {
             if self.ignores_visible_row(tx, step, *place) {
-                passing.push(*place);
+                ignores = true;
                 continue;
             }
             let mut of_row = ExpectedErrors::default();
@@ -460,7 +461,7 @@ impl ReferenceModel<'_> {
             let list = if of_row.is_certain() { &mut failing } else { &mut passing };
             list.push(*place);
         }
-        if !failing.is_empty() && !passing.is_empty() {
+        if !failing.is_empty() && (ignores || !passing.is_empty()) {
             errors.permit(ErrorClass::Serialization, self.world.concurrency(tx).rules.upsert);
             failing.clear();
         }
