@@ -16,7 +16,7 @@ use crate::version_tables::{Search, VersionId};
 use crate::world::{FIRST_ROWS, Place, TxId, Version};
 use isolde_catalog::{Anomaly, SnapshotAt};
 use isolde_model::inquiry::Channel;
-use isolde_sql::{Source, Stmt, Write};
+use isolde_sql::{Conflict, InsertSource, Source, Stmt, Write};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -173,6 +173,9 @@ impl ReferenceModel<'_> {
     /// What one statement read, and who wrote it before and after.
     async fn read_dependencies(&mut self, read: &ViewedRows) -> Result<Vec<Edge>, Stop> {
         let mut edges = Vec::new();
+        if self.operation(read.step).is_some_and(inserts_only) {
+            return Ok(edges);
+        }
         let writes = !matches!(self.operation(read.step), Some(Stmt::Select(_)) | None);
         for (table, seen) in &read.tables {
             let matching = self.matching(read.step, *table, &[]).await?;
@@ -308,7 +311,7 @@ impl ReferenceModel<'_> {
                         let text = format!("{a} reads {row} before and after {b} changes it");
                         named(AnomalyClass::NonRepeatableRead, text)
                     }
-                    Some(_) if anti.absent => {
+                    Some(e) if anti.absent && e.place.table == anti.place.table => {
                         let row = row(anti.place);
                         let text = format!(
                             "{a} reads by a condition before and after {b} changes which rows match it ({row})"
@@ -361,6 +364,20 @@ impl ReferenceModel<'_> {
             }
             _ => format!("a row of {}", table.name),
         }
+    }
+}
+
+/// Whether a statement inserts given values and reads no row.
+fn inserts_only(statement: &Stmt) -> bool {
+    let mut queries = false;
+    statement.visit(&mut |e| queries |= e.subquery().is_some());
+    match statement {
+        Stmt::Write(Write::Insert(insert)) => {
+            matches!(insert.conflict, Conflict::Fail)
+                && !matches!(insert.source, InsertSource::Select(_))
+                && !queries
+        }
+        _ => false,
     }
 }
 
