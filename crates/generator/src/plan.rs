@@ -272,6 +272,7 @@ impl From<&Plan> for ParsedCase {
             first_rows: Some(plan.rows.clone()),
             levels: steps.iter().filter_map(|(tx, _)| level(*tx)).collect(),
             operations: steps.into_iter().map(|(_, item)| operation(item)).collect(),
+            numbering: Default::default(),
         }
     }
 }

@@ -5,14 +5,19 @@ use isolde_model::Level;
 use isolde_model::history::{EventKind, History};
 use isolde_model::parsed_case::ParsedCase;
 use isolde_sql::BeginForm;
+use std::borrow::Cow;
 
 /// A recorded run and its parsed case.
 pub struct Subject<'a> {
     pub history: &'a History,
-    pub reading: &'a ParsedCase,
+    pub reading: Cow<'a, ParsedCase>,
 }
 
 impl<'a> Subject<'a> {
+    pub fn new(history: &'a History, reading: &'a ParsedCase) -> Subject<'a> {
+        Subject { history, reading: reading.in_run(history) }
+    }
+
     /// Whether there are rules for the engine at all.
     pub fn has_rules(&self) -> bool {
         (0..self.reading.levels.len())

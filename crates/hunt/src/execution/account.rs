@@ -14,7 +14,7 @@ pub fn of_run(
     history: &History,
 ) -> Result<Option<Account>, HuntError> {
     let Some(reading) = about.0.reading.as_deref() else { return Ok(None) };
-    inquire(executor, about, &Subject { history, reading }).map(Some)
+    inquire(executor, about, &Subject::new(history, reading)).map(Some)
 }
 
 /// The account of a run with a violation; none where the engine has no rules, or the server
@@ -26,7 +26,7 @@ pub fn of_violation(
     analysis: Option<&Analysis>,
 ) -> Result<Option<Account>, HuntError> {
     let Some(reading) = about.0.reading.as_deref() else { return Ok(None) };
-    let subject = Subject { history, reading };
+    let subject = Subject::new(history, reading);
     if !subject.has_rules() || history.death.is_some() {
         return Ok(None);
     }

@@ -28,7 +28,7 @@ pub fn find(
     let Some(reading) = fixture.reading.as_deref() else {
         return Ok(Cause::without_rules(&checked.concurrent.on.engine));
     };
-    let subject = &Subject { history: &checked.concurrent, reading };
+    let subject = &Subject::new(&checked.concurrent, reading);
     let find = |analysis: &Analysis| isolde_reference::cause::find(subject, &differences, analysis);
     if let Some(analysis) = &checked.analysis {
         return Ok(find(analysis));

@@ -118,7 +118,7 @@ pub fn check(
         && let (Some(found), Some(reading)) = (analysis.take(), fixture.reading.as_deref())
     {
         // A run that some serial order explains is no anomaly.
-        let subject = &Subject { history: &concurrent, reading };
+        let subject = &Subject::new(&concurrent, reading);
         let inquiry =
             Inquiry::new(
                 |channel| async move { with_serial_search(subject, &channel, *found).await },

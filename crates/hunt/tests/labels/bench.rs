@@ -95,7 +95,7 @@ impl Bench {
 
     fn explanation(&mut self, run: &Run, history: &History) -> Conclusion {
         let reading = run.fixture.reading.as_deref().unwrap();
-        let subject = &Subject { history, reading };
+        let subject = &Subject::new(history, reading);
         let inquiry = Inquiry::new(|channel| async move {
             analyse(subject, &channel, SerialSearch::WherePromised).await.conclusion
         });

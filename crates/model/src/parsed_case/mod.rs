@@ -5,10 +5,13 @@
 //! is not read, or read and beyond the rules, is opaque, with the reason: a
 //! prediction ends there.
 
+pub mod numbering;
+#[cfg(test)]
+mod numbering_tests;
 mod opaque;
 
 use crate::case::Step;
-use crate::history::TargetInfo;
+use crate::history::{History, TargetInfo};
 use crate::{Case, Level};
 use isolde_sql::BeginForm;
 use isolde_sql::dialect::Family;
@@ -17,7 +20,9 @@ use isolde_sql::{
     Access, Begin, BeginMode, Control, Dialect, Expr, Kind, Schema, Select, SelectItem, SetScope,
     Stmt, Write,
 };
+use numbering::{Numbering, needs_numbers};
 use opaque::Unmodelled;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// What a step does, as far as the prediction understands it.
@@ -30,6 +35,8 @@ pub enum Operation {
     Commit,
     Rollback,
     Statement(Box<Stmt>),
+    /// A statement that needs numbers from the engine, which a run decides.
+    Unnumbered(Box<Stmt>),
     Opaque(String),
 }
 
@@ -43,6 +50,8 @@ pub struct ParsedCase {
     pub levels: Vec<Level>,
     /// The first rows of each table, of a plan.
     pub first_rows: Option<Vec<Rows>>,
+    /// The counters of numbered columns after the setup.
+    pub numbering: Numbering,
 }
 
 impl ParsedCase {
@@ -59,13 +68,25 @@ impl ParsedCase {
             false => operation(step, &schema, &unmodelled, on.understood_as().0)
                 .unwrap_or_else(Operation::Opaque),
         };
+        let numbering = Numbering::after_setup(&setup, &schema, dialect.family);
         ParsedCase {
             operations: case.steps.iter().enumerate().map(operation).collect(),
             levels: levels(&case, dialect.family, default),
             dialect,
             schema,
             first_rows: None,
+            numbering,
         }
+    }
+
+    /// The case as it ran: with the numbers that the engine gave to its statements.
+    pub fn in_run(&self, history: &History) -> Cow<'_, ParsedCase> {
+        let unnumbered = |operation: &Operation| matches!(operation, Operation::Unnumbered(_));
+        if !self.operations.iter().any(unnumbered) {
+            return Cow::Borrowed(self);
+        }
+        let operations = self.numbering.resolve(&self.operations, &self.schema, history);
+        Cow::Owned(ParsedCase { operations, ..self.clone() })
     }
 
     /// What makes the tables and first rows of a case: its setup, and those of
@@ -119,8 +140,12 @@ fn operation(
             {
                 return Err("which rows a locking read of a view locks is not modelled".into());
             }
-            unmodelled.forbid(&other, schema)?;
-            Operation::Statement(Box::new(without_stars(&other, schema)))
+            unmodelled.forbid(&other, schema, engine)?;
+            let statement = Box::new(without_stars(&other, schema));
+            match needs_numbers(&statement, schema, engine)? {
+                true => Operation::Unnumbered(statement),
+                false => Operation::Statement(statement),
+            }
         }
     })
 }

@@ -1,10 +1,9 @@
 //! What a setup makes that no prediction can follow, and the statements that
 //! would need it.
 
+use super::numbering::{is_number_function, is_sequence};
 use isolde_sql::read::{SchemaRead, schema};
-use isolde_sql::{
-    Cte, Dialect, Expr, Function, Insert, InsertSource, Literal, Schema, Stmt, Table, Write, lexer,
-};
+use isolde_sql::{Cte, Dialect, Expr, Function, Schema, Stmt, Table, Write, lexer};
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
@@ -26,6 +25,8 @@ const HARMLESS_PREFIXES: [&str; 5] =
 impl Unmodelled {
     /// The tables of a setup that a prediction can follow, and what it cannot.
     pub fn in_setup(setup: &[&str], dialect: &Dialect) -> (Schema, Unmodelled) {
+        let setup: Vec<&str> =
+            setup.iter().copied().filter(|sql| !is_sequence(sql, dialect.family)).collect();
         let SchemaRead { mut schema, unread } = schema(setup.iter().copied(), dialect.family);
         let mut found = Unmodelled::default();
         for one in unread {
@@ -53,8 +54,8 @@ impl Unmodelled {
     }
 
     /// Why a statement is not modelled on these tables.
-    pub fn forbid(&self, statement: &Stmt, schema: &Schema) -> Result<(), String> {
-        if let Some(function) = impure(statement) {
+    pub fn forbid(&self, statement: &Stmt, schema: &Schema, engine: &str) -> Result<(), String> {
+        if let Some(function) = impure(statement, engine) {
             return Err(format!("the function {function} is not modelled"));
         }
         let tables = statement.tables();
@@ -80,20 +81,6 @@ impl Unmodelled {
             Stmt::Write(Write::Update(_) | Write::Delete(_)) if self.unknown_child => {
                 Err("a table that is not modelled has a foreign key".into())
             }
-            Stmt::Write(Write::Insert(insert)) => numbered(insert, schema),
-            Stmt::Write(Write::Update(update)) => {
-                let table = schema.table(&update.table);
-                let is_numbered = |name: &str| {
-                    let column = table.and_then(|table| table.column(name));
-                    column.is_some_and(|c| c.numbered.is_some())
-                };
-                let number =
-                    update.sets.iter().find(|(c, v)| *v == Expr::Default && is_numbered(c));
-                match number {
-                    Some((column, _)) => Err(unknown_number(column)),
-                    None => Ok(()),
-                }
-            }
             _ => Ok(()),
         }
     }
@@ -118,11 +105,13 @@ const PURE: [&str; 14] = [
 ];
 
 /// A function that may be an aggregate, look at a clock or take a lock.
-fn impure(statement: &Stmt) -> Option<&str> {
+fn impure<'s>(statement: &'s Stmt, engine: &str) -> Option<&'s str> {
     let mut found = None;
     statement.visit(&mut |e| {
         if let Expr::Call(Function::Named(name), _) = e
             && !PURE.contains(&name.as_str())
+            && !is_number_function(name, engine)
+            && name != "pg_get_serial_sequence"
         {
             found = Some(name.as_str());
         }
@@ -154,35 +143,6 @@ fn beyond(table: &Table) -> Option<&'static str> {
     (!table.options.iter().all(harmless)).then_some("its options are not modelled")
 }
 
-fn unknown_number(column: &str) -> String {
-    format!("the number that the engine gives {column} is not modelled")
-}
-
-/// The engine gives numbers in an order of its own, which no rule predicts.
-fn numbered(insert: &Insert, schema: &Schema) -> Result<(), String> {
-    let Some(table) = schema.table(&insert.table) else { return Ok(()) };
-    let columns: Vec<&str> = match insert.columns.is_empty() {
-        true => table.writable().map(|c| c.name.as_str()).collect(),
-        false => insert.columns.iter().map(String::as_str).collect(),
-    };
-    let given = |cell: Option<&Expr>| {
-        cell.is_some_and(|e| !matches!(e, Expr::Literal(Literal::Null) | Expr::Default))
-    };
-    for column in table.columns.iter().filter(|c| c.numbered.is_some()) {
-        let place = columns.iter().position(|name| *name == column.name);
-        let all_given = match (&insert.source, place) {
-            (InsertSource::Values(rows), Some(place)) => {
-                rows.iter().all(|row| given(row.get(place)))
-            }
-            _ => false,
-        };
-        if !all_given {
-            return Err(unknown_number(&column.name));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,7 +152,7 @@ mod tests {
         let dialect = Dialect::for_engine(engine, "18.0");
         let (schema, unmodelled) = Unmodelled::in_setup(setup, &dialect);
         let statement = statement(sql, dialect.family).expect("it is read");
-        unmodelled.forbid(&statement, &schema).err()
+        unmodelled.forbid(&statement, &schema, engine).err()
     }
 
     const T: &str = "create table t (id int primary key, v int)";
@@ -232,15 +192,5 @@ mod tests {
             let why = why(&[T], "postgres", sql).unwrap_or_default();
             assert!(why.contains("the function"), "{sql}: {why}");
         }
-    }
-
-    #[test]
-    fn a_number_that_the_engine_gives_is_not_predicted() {
-        let serial = ["create table t (id serial primary key, v int)"];
-        assert!(why(&serial, "postgres", "insert into t (v) values (1)").is_some());
-        assert_eq!(why(&serial, "postgres", "insert into t (id, v) values (1, 1)"), None);
-        let rowid = ["create table t (id integer primary key, v int)"];
-        assert!(why(&rowid, "sqlite", "insert into t values (null, 1)").is_some());
-        assert_eq!(why(&rowid, "sqlite", "insert into t values (1, 1)"), None);
     }
 }

@@ -126,7 +126,9 @@ impl Instrument {
                 let sent = self.statement(number as u64 + 1, statement)?;
                 Ok(if sent == [plain(statement)] { Vec::new() } else { sent })
             }
-            Operation::Opaque(_) => Err(NotInstrumented("it is not understood")),
+            Operation::Unnumbered(_) | Operation::Opaque(_) => {
+                Err(NotInstrumented("it is not understood"))
+            }
             _ => Ok(Vec::new()),
         }
     }

@@ -27,7 +27,7 @@ async fn judge(run: &ConcurrentRun<'_>, channel: &Channel) -> Judgement {
     let Some(reading) = run.reading else {
         return Judgement::unknown("the tables of the case are not understood");
     };
-    let subject = Subject { history: run.history, reading };
+    let subject = Subject::new(run.history, reading);
     if !subject.has_rules() {
         return Judgement::unknown("there are no rules for this engine");
     }

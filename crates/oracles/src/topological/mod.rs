@@ -226,7 +226,7 @@ async fn cause(
     found: &[Difference],
     channel: &Channel,
 ) -> Cause {
-    let subject = Subject { history: &refined.history, reading: &refined.reading };
+    let subject = Subject::new(&refined.history, &refined.reading);
     let found: Vec<&Difference> = found.iter().collect();
     let analysis = analyse(&subject, channel, SerialSearch::Always).await;
     let of_transactions = isolde_reference::cause::find(&subject, &found, &analysis);
@@ -239,7 +239,7 @@ async fn cause(
         levels: replay.origin.iter().map(|step| refined.reading.levels[*step]).collect(),
         ..refined.reading.clone()
     };
-    let subject = Subject { history, reading: &reading };
+    let subject = Subject::new(history, &reading);
     let analysis = analyse(&subject, channel, SerialSearch::WherePromised).await;
     let of_statements = isolde_reference::cause::find(&subject, &found, &analysis);
     match of_statements.label {

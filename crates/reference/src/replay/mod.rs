@@ -171,6 +171,9 @@ impl<'a> ReferenceModel<'a> {
                 self.control(tx, step).await?;
             }
             Operation::Statement(statement) => self.statement(tx, step, statement).await?,
+            Operation::Unnumbered(_) => {
+                return Err(Stop::not_modelled(step, "the numbers of its rows are not known"));
+            }
             Operation::Opaque(why) => return Err(Stop::not_modelled(step, why)),
         }
         self.judge_deferred_reads(step).await?;

@@ -62,6 +62,7 @@ impl ScriptedRun {
             operations: Vec::new(),
             levels: Vec::new(),
             first_rows: None,
+            numbering: Default::default(),
         };
         let first_rows = vec![first_rows.iter().map(|(id, v)| vec![*id, *v]).collect()];
         ScriptedRun { history, reading, first_rows, level }
@@ -204,13 +205,13 @@ impl ScriptedRun {
     }
 
     fn predicted(&self) -> Conclusion {
-        let subject = Subject { history: &self.history, reading: &self.reading };
+        let subject = Subject::new(&self.history, &self.reading);
         let subject = &subject;
         self.answered(Inquiry::new(|channel| async move { predict(subject, &channel).await.0 }))
     }
 
     fn serial_order(&self) -> SerialOrder {
-        let subject = Subject { history: &self.history, reading: &self.reading };
+        let subject = Subject::new(&self.history, &self.reading);
         self.answered(Inquiry::new(|channel| serial_order(&subject, channel)))
     }
 }

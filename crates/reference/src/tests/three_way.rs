@@ -121,7 +121,7 @@ fn dolt_serializable_permits_write_skew() {
         .does("s1", "commit", EventKind::Done)
         .does("s2", "commit", EventKind::Done)
         .leaves_rows(&[&[1, 300, 100], &[2, 20, 30]]);
-    let subject = &Subject { history: &skew.history, reading: &skew.reading };
+    let subject = &Subject::new(&skew.history, &skew.reading);
     let inquiry = isolde_model::inquiry::Inquiry::new(|channel| async move {
         analyse(subject, &channel, SerialSearch::WherePromised).await.conclusion
     });

@@ -65,7 +65,7 @@ fn state(world: &World) -> String {
 /// The table of the example, one line per event.
 fn table(level: Level) -> Vec<String> {
     let (run, events) = example(level);
-    let subject = Subject { history: &run.history, reading: &run.reading };
+    let subject = Subject::new(&run.history, &run.reading);
     let subject = &subject;
     let events = &events;
     run.answered(Inquiry::new(|channel| async move {
