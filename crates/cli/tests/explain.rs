@@ -165,3 +165,52 @@ fn a_planted_fault_is_outside_the_rules_and_the_sound_engine_is_not() {
         assert!(with_verdict(&json(&sound)["runs"][0], "outside").is_empty());
     }
 }
+
+#[test]
+fn engines_are_compared_side_by_side() {
+    if !servers::is_available("postgres") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = file(dir.path(), LOST_UPDATE);
+    let output = explain(&file, &["--on", "postgres", "sqlite", "--level", "all"]);
+    assert_eq!(output.status.code(), Some(0), "{}", all_output(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let line = |start: &str| {
+        let found = text.lines().find(|line| line.starts_with(start));
+        found.unwrap_or_else(|| panic!("no line begins with {start:?}:\n{text}")).to_string()
+    };
+    let committed = line("READ COMMITTED");
+    assert!(committed.contains("lost update (documented)"), "{text}");
+    assert!(committed.contains("no such level"), "{text}");
+    let serializable = line("SERIALIZABLE");
+    assert_eq!(serializable.matches("consistent").count(), 2, "{text}");
+    assert!(line("s1.2").ends_with("same"), "{text}");
+    let update = line("s2.3");
+    assert!(update.contains("waits for s1, then 1 row") && !update.contains("same"), "{text}");
+}
+
+#[test]
+fn the_case_may_follow_the_targets() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = file(dir.path(), LOST_UPDATE);
+    let path = file.to_str().unwrap();
+    let output = isolde(&["explain", "--json", "--on", "sqlite", "sqlite:wal", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", all_output(&output));
+    let whole = json(&output);
+    assert_eq!(whole["targets"].as_array().unwrap().len(), 2, "{whole}");
+
+    let output = isolde(&["explain", "--on", "sqlite"]);
+    assert_eq!(output.status.code(), Some(2), "{}", all_output(&output));
+    assert!(all_output(&output).contains("which case?"), "{}", all_output(&output));
+}
+
+#[test]
+fn an_unknown_target_is_reported_before_any_server_starts() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = file(dir.path(), LOST_UPDATE);
+    let output = explain(&file, &["--on", "sqlite", "postgers"]);
+    assert_eq!(output.status.code(), Some(2), "{}", all_output(&output));
+    assert!(all_output(&output).contains("`postgers` is not a target"), "{}", all_output(&output));
+    assert!(output.stdout.is_empty(), "{}", all_output(&output));
+}

@@ -1,6 +1,7 @@
 //! `isolde explain`: runs a case and explains each statement by the rules of
 //! the engine.
 
+mod compare;
 mod fix;
 pub mod show;
 
@@ -9,11 +10,13 @@ use super::context::{Context, LevelChoice, not_meant_for};
 use super::loaded_case::{LoadedCase, failure_of_run};
 use crate::args::explain::ExplainArgs;
 use crate::exit_code::{ExitCode, Failure};
+use isolde_engines::target::Target;
 use isolde_hunt::account;
 use isolde_hunt::executor::{Executor, Fixture};
 use isolde_model::Verdict;
 use isolde_model::case::Case;
-use isolde_model::{History, Level};
+use isolde_model::history::TargetInfo;
+use isolde_model::{History, Level, Profile};
 use isolde_reference::Account;
 
 /// The run of a case at one level, with its explanation.
@@ -36,13 +39,56 @@ impl ExplainedRun {
     }
 }
 
+/// A case explained on one target.
+pub struct ExplainedTarget {
+    /// With its version: `postgres 15.18`.
+    name: String,
+    info: TargetInfo,
+    profile: Profile,
+    runs: Vec<ExplainedRun>,
+}
+
+impl ExplainedTarget {
+    fn code(&self) -> ExitCode {
+        self.runs.iter().fold(ExitCode::Success, |worst, run| worst.worse(run.code()))
+    }
+}
+
 pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Outcome {
+    let Some((case, on)) = args.case_and_targets() else {
+        let text = "which case? isolde explain CASE --on TARGET";
+        return Err(Failure::new(ExitCode::Usage, text));
+    };
+    let loaded = LoadedCase::read(&case)?;
+    if on.len() > 1 {
+        return compare::run(context, args, &loaded, on);
+    }
+    let target = loaded.target(context, on.first().map(String::as_str))?;
+    let Some(explained) = explain_on(context, args, (&loaded, on), &target)? else {
+        return Ok(ExitCode::Undecided);
+    };
+    let ExplainedTarget { name, info, profile, runs } = &explained;
+    if context.json {
+        context.console.print(&show::as_json(&loaded.case, info, runs).to_string());
+    } else {
+        let on = show::Explained { name: name.clone(), profile, dialect: info.dialect() };
+        show::show(context.console, &loaded.case, &on, runs);
+    }
+    Ok(explained.code())
+}
+
+/// Runs a case on a target at the levels that the user wants; none if the case is not
+/// meant for it.
+fn explain_on(
+    context: &Context<'_>,
+    args: &ExplainArgs,
+    (loaded, on): (&LoadedCase, &[String]),
+    target: &Target,
+) -> Result<Option<ExplainedTarget>, Failure> {
     let levels = LevelChoice::parse(&args.level)?;
-    let loaded = LoadedCase::read(&args.case)?;
-    let target = loaded.target(context, args.on.as_deref())?;
-    let mut executor = match args.on {
-        None => loaded.open_as_hunted(context, &target)?,
-        Some(_) => loaded.open(context, &target)?,
+    let mut executor = match on.is_empty() {
+        true => loaded.open_as_hunted(context, target)?,
+        false => loaded.open(context, target)?,
     };
     let case = &loaded.case;
     let engine = &executor.runner.engine;
@@ -50,7 +96,13 @@ pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Outcome {
     let own = case.level.unwrap_or(profile.default_level);
     let wanted = match levels {
         None => vec![own],
-        Some(LevelChoice::These(levels)) => levels,
+        // Engines that are compared need not have the same levels.
+        Some(LevelChoice::These(mut levels)) => {
+            if on.len() > 1 {
+                levels.retain(|level| profile.level_names().contains(level));
+            }
+            levels
+        }
         // The level of the case first: the others show only how they differ.
         Some(LevelChoice::All) => {
             let others = profile.level_names().into_iter().filter(|l| *l != own);
@@ -59,11 +111,11 @@ pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Outcome {
     };
     if let Some(why) = not_meant_for(case, &info) {
         context.console.note(&why);
-        return Ok(ExitCode::Undecided);
+        return Ok(None);
     }
     let mut runs = Vec::new();
     for level in wanted {
-        context.console.progress(&format!("{} at {level}", case.id));
+        context.console.progress(&format!("{} on {} at {level}", case.id, info.engine));
         let run = explain_run(&mut executor, case, level);
         context.console.end_progress();
         runs.push(run?);
@@ -76,15 +128,8 @@ pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Outcome {
             context.console.note("there is no anomaly to prevent");
         }
     }
-    let code = runs.iter().fold(ExitCode::Success, |worst, run| worst.worse(run.code()));
-    if context.json {
-        context.console.print(&show::as_json(case, &info, &runs).to_string());
-    } else {
-        let name = format!("{} {}", info.engine, info.version);
-        let on = show::Explained { name, profile: &profile, dialect: info.dialect() };
-        show::show(context.console, case, &on, &runs);
-    }
-    Ok(code)
+    let name = format!("{} {}", info.engine, info.version);
+    Ok(Some(ExplainedTarget { name, info, profile, runs }))
 }
 
 /// Runs the case at a level and explains the run.
