@@ -141,7 +141,7 @@ fn statements_of_the_library_survive_rendering_and_parsing() {
                 found.tables.iter().flat_map(|t| renderer.create_table(t)).collect();
             let again = read::schema(written.iter().map(String::as_str), family);
             assert_eq!(again.unread, [], "{}: {written:#?}", case.id);
-            assert_eq!(again.schema, found, "{}: {written:#?}", case.id);
+            assert_eq!(again.schema.tables, found.tables, "{}: {written:#?}", case.id);
         }
     }
     assert!(compared > 500, "only {compared} statements were compared");
@@ -171,6 +171,6 @@ fn most_of_the_library_is_parsed() {
             }
         }
     }
-    at_least("steps", read_steps, steps, 879);
+    at_least("steps", read_steps, steps, 898);
     at_least("tables", read_tables, tables, 818);
 }

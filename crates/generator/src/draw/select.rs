@@ -6,7 +6,7 @@ use isolde_sql::Class;
 use isolde_sql::Feature;
 use isolde_sql::{
     Aggregate, Binary, Column, Cte, Expr, Join, JoinKind, LockPatience, LockStrength, Locking,
-    Order, Select, SelectItem, SetOperator, Source, Stmt, WindowFunction,
+    Order, OrderKey, Select, SelectItem, SetOperator, Source, Stmt, WindowFunction,
 };
 
 impl<'a> Sampler<'a> {
@@ -70,7 +70,7 @@ impl<'a> Sampler<'a> {
         Some(Select {
             items: self.some_columns(&scope),
             from: Some(Source::named(&left.name)),
-            joins: vec![Join { kind: *self.random.pick(kinds), source, on: Some(on) }],
+            joins: vec![Join { kind: *self.random.pick(kinds), source, on: Some(on), nested: 0 }],
             filter: self.random.chance(70).then(|| self.predicate(&scope)),
             ..Select::default()
         })
@@ -129,13 +129,12 @@ impl<'a> Sampler<'a> {
         let order: Vec<Expr> = scope.iter().map(ScopeColumn::expr).collect();
         let over = *self.random.pick(&scope);
         let ordered = !matches!(over.class(), Class::Bool | Class::Blob);
-        let of = Some(Box::new(over.expr()));
-        let (function, of) = match self.random.below(5) {
-            0 => (WindowFunction::RowNumber, None),
-            1 => (WindowFunction::Rank, None),
-            2 if ordered => (WindowFunction::Max, of),
-            3 => (WindowFunction::Lag, of),
-            _ => (WindowFunction::Count, None),
+        let (function, arguments) = match self.random.below(5) {
+            0 => (WindowFunction::RowNumber, Vec::new()),
+            1 => (WindowFunction::Rank, Vec::new()),
+            2 if ordered => (WindowFunction::Max, vec![over.expr()]),
+            3 => (WindowFunction::Lag, vec![over.expr()]),
+            _ => (WindowFunction::Count, Vec::new()),
         };
         let partition = if self.random.chance(40) {
             vec![self.random.pick(&order).clone()]
@@ -143,7 +142,8 @@ impl<'a> Sampler<'a> {
             Vec::new()
         };
         select.items = order.iter().cloned().map(SelectItem::from).collect();
-        select.items.push(Expr::Window { function, of, partition, order }.into());
+        let order = order.into_iter().map(OrderKey::ascending).collect();
+        select.items.push(Expr::Window { function, arguments, partition, order }.into());
         Some(Stmt::Select(select))
     }
 

@@ -66,9 +66,8 @@ fn smaller_selects(select: &Select, schema: &Schema) -> Vec<Select> {
     copies.add_if(select.having.is_some(), |s| s.having = None);
     copies.add_if(select.order != Order::None, |s| s.order = Order::None);
     for place in 0..select.joins.len() {
-        copies.add_if(!uses_join(select, place, schema), |s| {
-            s.joins.remove(place);
-        });
+        let alone = select.joins[place].nested == 0;
+        copies.add_if(alone && !uses_join(select, place, schema), |s| s.remove_join(place));
     }
     let lone = select.items.len() < 2 || select.set_operation.is_some();
     for place in (0..select.items.len()).filter(|_| !lone) {
@@ -105,7 +104,7 @@ fn uses_join(select: &Select, place: usize, schema: &Schema) -> bool {
     let visible = source.visible_name();
     let table = source.table().and_then(|name| schema.table(name));
     let mut rest = select.clone();
-    rest.joins.remove(place);
+    rest.remove_join(place);
     let mut used = false;
     rest.visit(&mut |e| {
         if let Expr::Column { qualifier, name } = e {

@@ -9,6 +9,7 @@ pub mod numbering;
 #[cfg(test)]
 mod numbering_tests;
 mod opaque;
+mod pure_functions;
 
 use crate::case::Step;
 use crate::history::{History, TargetInfo};

@@ -2,6 +2,7 @@
 //! would need it.
 
 use super::numbering::{is_number_function, is_sequence};
+use super::pure_functions::is_pure;
 use isolde_sql::read::{SchemaRead, schema};
 use isolde_sql::{Cte, Dialect, Expr, Function, Schema, Stmt, Table, Write, lexer};
 use std::collections::BTreeMap;
@@ -86,30 +87,12 @@ impl Unmodelled {
     }
 }
 
-/// Functions whose value depends on nothing but their arguments.
-const PURE: [&str; 14] = [
-    "lower",
-    "upper",
-    "trim",
-    "ltrim",
-    "rtrim",
-    "substr",
-    "substring",
-    "replace",
-    "concat",
-    "round",
-    "floor",
-    "mod",
-    "ifnull",
-    "sign",
-];
-
 /// A function that may be an aggregate, look at a clock or take a lock.
 fn impure<'s>(statement: &'s Stmt, engine: &str) -> Option<&'s str> {
     let mut found = None;
     statement.visit(&mut |e| {
         if let Expr::Call(Function::Named(name), _) = e
-            && !PURE.contains(&name.as_str())
+            && !is_pure(name)
             && !is_number_function(name, engine)
             && name != "pg_get_serial_sequence"
         {

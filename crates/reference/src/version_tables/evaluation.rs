@@ -104,6 +104,7 @@ impl VersionTables<'_> {
             kind: if j.on.is_some() { JoinKind::Inner } else { JoinKind::Cross },
             source: source(&j.table, j.alias.as_deref()),
             on: j.on.clone(),
+            nested: 0,
         };
         let select = Select {
             items: items.into_iter().map(SelectItem::from).collect(),

@@ -28,6 +28,10 @@ pub enum Binary {
     Divide,
     Modulo,
     Concat,
+    BitAnd,
+    BitOr,
+    ShiftLeft,
+    ShiftRight,
     /// IS DISTINCT FROM: NULL is a value like any other.
     Distinct,
     /// IS NOT DISTINCT FROM, MySQL's `<=>`.
@@ -61,6 +65,10 @@ impl Binary {
             Binary::Divide => "/",
             Binary::Modulo => "%",
             Binary::Concat => "||",
+            Binary::BitAnd => "&",
+            Binary::BitOr => "|",
+            Binary::ShiftLeft => "<<",
+            Binary::ShiftRight => ">>",
             Binary::Distinct => "is distinct from",
             Binary::NotDistinct => "is not distinct from",
         }
@@ -118,19 +126,85 @@ impl Aggregate {
 pub enum WindowFunction {
     RowNumber,
     Rank,
-    Count,
-    Max,
+    DenseRank,
+    PercentRank,
+    CumeDist,
+    Ntile,
     Lag,
+    Lead,
+    FirstValue,
+    LastValue,
+    NthValue,
+    Count,
+    Min,
+    Max,
+    Sum,
+    Avg,
 }
 
 impl WindowFunction {
+    const ALL: [WindowFunction; 16] = [
+        WindowFunction::RowNumber,
+        WindowFunction::Rank,
+        WindowFunction::DenseRank,
+        WindowFunction::PercentRank,
+        WindowFunction::CumeDist,
+        WindowFunction::Ntile,
+        WindowFunction::Lag,
+        WindowFunction::Lead,
+        WindowFunction::FirstValue,
+        WindowFunction::LastValue,
+        WindowFunction::NthValue,
+        WindowFunction::Count,
+        WindowFunction::Min,
+        WindowFunction::Max,
+        WindowFunction::Sum,
+        WindowFunction::Avg,
+    ];
+
+    pub fn from_name(name: &str) -> Option<WindowFunction> {
+        WindowFunction::ALL.into_iter().find(|function| function.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             WindowFunction::RowNumber => "row_number",
             WindowFunction::Rank => "rank",
-            WindowFunction::Count => "count",
-            WindowFunction::Max => "max",
+            WindowFunction::DenseRank => "dense_rank",
+            WindowFunction::PercentRank => "percent_rank",
+            WindowFunction::CumeDist => "cume_dist",
+            WindowFunction::Ntile => "ntile",
             WindowFunction::Lag => "lag",
+            WindowFunction::Lead => "lead",
+            WindowFunction::FirstValue => "first_value",
+            WindowFunction::LastValue => "last_value",
+            WindowFunction::NthValue => "nth_value",
+            WindowFunction::Count => "count",
+            WindowFunction::Min => "min",
+            WindowFunction::Max => "max",
+            WindowFunction::Sum => "sum",
+            WindowFunction::Avg => "avg",
+        }
+    }
+
+    /// The least and the greatest number of its arguments.
+    pub fn arguments(self) -> (usize, usize) {
+        match self {
+            WindowFunction::RowNumber
+            | WindowFunction::Rank
+            | WindowFunction::DenseRank
+            | WindowFunction::PercentRank
+            | WindowFunction::CumeDist => (0, 0),
+            WindowFunction::Lag | WindowFunction::Lead => (1, 3),
+            WindowFunction::NthValue => (2, 2),
+            WindowFunction::Ntile
+            | WindowFunction::FirstValue
+            | WindowFunction::LastValue
+            | WindowFunction::Count
+            | WindowFunction::Min
+            | WindowFunction::Max
+            | WindowFunction::Sum
+            | WindowFunction::Avg => (1, 1),
         }
     }
 }

@@ -57,11 +57,12 @@ pub enum Expr {
         of: Option<Box<Expr>>,
         distinct: bool,
     },
+    /// Without an argument, COUNT is `count(*)`. A named window is written out.
     Window {
         function: WindowFunction,
-        of: Option<Box<Expr>>,
+        arguments: Vec<Expr>,
         partition: Vec<Expr>,
-        order: Vec<Expr>,
+        order: Vec<OrderKey>,
     },
     /// In an upsert, the value that was to be inserted.
     Incoming(String),
@@ -129,6 +130,9 @@ pub struct Join {
     /// Absent in joins without a condition: cross joins, commas, and inner joins written without
     /// ON.
     pub on: Option<Expr>,
+    /// How many of the joins that follow are in parentheses with its source: two in
+    /// `a left join (b join c join d) on …`.
+    pub nested: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +222,12 @@ impl Expr {
     }
 }
 
+impl OrderKey {
+    pub fn ascending(of: Expr) -> OrderKey {
+        OrderKey { of, descending: false, nulls_first: None }
+    }
+}
+
 impl SelectItem {
     /// The name of the result column; none where the engine chooses one.
     pub fn name(&self) -> Option<&str> {
@@ -265,6 +275,16 @@ impl Source {
 }
 
 impl Select {
+    /// Removes the join at a place. Joins that were in parentheses with its source remain.
+    pub fn remove_join(&mut self, place: usize) {
+        self.joins.remove(place);
+        for (before, join) in self.joins[..place].iter_mut().enumerate() {
+            if before + join.nested >= place {
+                join.nested -= 1;
+            }
+        }
+    }
+
     /// The sources in FROM, in order.
     pub fn from_and_joined(&self) -> impl Iterator<Item = &Source> {
         self.from.iter().chain(self.joins.iter().map(|j| &j.source))

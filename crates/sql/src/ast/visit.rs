@@ -50,8 +50,9 @@ macro_rules! define_walk {
                         .collect(),
                     Expr::Call(_, arguments) => arguments.$iter().collect(),
                     Expr::Aggregate { of, .. } => of.$as_deref().into_iter().collect(),
-                    Expr::Window { of, partition, order, .. } => {
-                        of.$as_deref().into_iter().chain(partition).chain(order).collect()
+                    Expr::Window { arguments, partition, order, .. } => {
+                        let keys = order.$iter().map(|key| &$($mut)? key.of);
+                        arguments.$iter().chain(partition).chain(keys).collect()
                     }
                 }
             }

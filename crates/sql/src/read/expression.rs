@@ -10,9 +10,20 @@ use sqlparser::ast::{
     self, BinaryOperator, CaseWhen, CastKind, DataType, TypedString, UnaryOperator, Value,
 };
 
-impl Reader {
+impl Reader<'_> {
     pub(super) fn expr(self, parsed: ast::Expr, depth: usize) -> Option<Expr> {
         let depth = depth.checked_sub(1)?;
+        match parsed {
+            ast::Expr::Nested(inside) => self.expr(*inside, depth),
+            ast::Expr::UnaryOp { op, expr } => self.unary(op, *expr, depth),
+            ast::Expr::BinaryOp { left, op, right } => self.binary(*left, op, *right, depth),
+            other => self.operand(other, depth),
+        }
+    }
+
+    /// An expression that does not begin with an operator. A function of its own, because the
+    /// many forms make its stack frame large, and chains of operators nest deeply.
+    fn operand(self, parsed: ast::Expr, depth: usize) -> Option<Expr> {
         let boxed = |e: Box<ast::Expr>| Some(Box::new(self.expr(*e, depth)?));
         let query = |q: Box<ast::Query>| Some(Box::new(self.query(*q, depth)?));
         let test = |sign: Unary, of: Box<ast::Expr>| {
@@ -20,7 +31,6 @@ impl Reader {
             Some(Expr::unary(sign, of))
         };
         match parsed {
-            ast::Expr::Nested(inside) => self.expr(*inside, depth),
             ast::Expr::Identifier(ident) => {
                 if ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("default") {
                     return Some(Expr::Default);
@@ -35,8 +45,6 @@ impl Reader {
             }
             ast::Expr::Value(value) => Some(Expr::Literal(self.literal(value.value)?)),
             ast::Expr::TypedString(typed) => self.typed(typed),
-            ast::Expr::UnaryOp { op, expr } => self.unary(op, *expr, depth),
-            ast::Expr::BinaryOp { left, op, right } => self.binary(*left, op, *right, depth),
             ast::Expr::IsNull(of) => test(Unary::IsNull, of),
             ast::Expr::IsNotNull(of) => test(Unary::IsNotNull, of),
             ast::Expr::IsTrue(of) => test(Unary::IsTrue, of),
@@ -92,6 +100,10 @@ impl Reader {
                 self.cast(kind, *expr, &data_type, depth)
             }
             ast::Expr::Function(function) => self.function(function, depth),
+            ast::Expr::Floor { .. }
+            | ast::Expr::Ceil { .. }
+            | ast::Expr::Trim { .. }
+            | ast::Expr::Substring { .. } => self.keyword_function(parsed, depth),
             _ => None,
         }
     }
@@ -100,20 +112,28 @@ impl Reader {
         parsed.into_iter().map(|e| self.expr(e, depth)).collect()
     }
 
+    fn rank(self, parsed: &ast::Expr) -> Rank {
+        match rank(parsed) {
+            Rank::Concat if self.family == Family::Mysql => Rank::Pipes,
+            rank => rank,
+        }
+    }
+
     /// An operand of a comparison: no other comparison without parentheses.
     fn compared(self, parsed: ast::Expr, depth: usize) -> Option<Expr> {
-        (rank(&parsed) > Rank::Comparison).then(|| self.expr(parsed, depth)).flatten()
+        (self.rank(&parsed) > Rank::Comparison).then(|| self.expr(parsed, depth)).flatten()
     }
 
     fn unary(self, op: UnaryOperator, of: ast::Expr, depth: usize) -> Option<Expr> {
         match op {
+            UnaryOperator::Not if self.rank(&of) == Rank::Pipes => None,
             UnaryOperator::Not => Some(Expr::unary(Unary::Not, self.expr(of, depth)?)),
             UnaryOperator::Minus => match of {
                 ast::Expr::Value(value) => {
                     let Value::Number(digits, false) = value.value else { return None };
                     Some(Expr::Literal(number(&format!("-{digits}"))))
                 }
-                of if rank(&of) == Rank::Atom => {
+                of if self.rank(&of) == Rank::Atom => {
                     Some(Expr::unary(Unary::Negative, self.expr(of, depth)?))
                 }
                 _ => None,
@@ -129,6 +149,7 @@ impl Reader {
         right: ast::Expr,
         depth: usize,
     ) -> Option<Expr> {
+        let atoms = [&left, &right].iter().all(|side| self.rank(side) == Rank::Atom);
         let sign = match op {
             BinaryOperator::Eq => Binary::Equal,
             BinaryOperator::NotEq => Binary::Unequal,
@@ -144,19 +165,25 @@ impl Reader {
             BinaryOperator::Multiply => Binary::Times,
             BinaryOperator::Divide => Binary::Divide,
             BinaryOperator::Modulo => Binary::Modulo,
-            // In MySQL `||` means OR.
-            BinaryOperator::StringConcat
-                if matches!(self.family, Family::Sqlite | Family::Postgres | Family::Duckdb) =>
-            {
-                Binary::Concat
-            }
+            BinaryOperator::BitwiseAnd => Binary::BitAnd,
+            BinaryOperator::BitwiseOr => Binary::BitOr,
+            BinaryOperator::PGBitwiseShiftLeft => Binary::ShiftLeft,
+            BinaryOperator::PGBitwiseShiftRight => Binary::ShiftRight,
+            BinaryOperator::StringConcat => match self.family {
+                Family::Sqlite | Family::Postgres | Family::Duckdb => Binary::Concat,
+                Family::Mysql if atoms => Binary::Or,
+                Family::Mysql | Family::Other => return None,
+            },
             _ => return None,
         };
         let fits = |side: &ast::Expr| match rank_of(sign) {
-            Rank::Logic => true,
-            Rank::Comparison => rank(side) > Rank::Comparison,
-            Rank::Concat => matches!(rank(side), Rank::Concat | Rank::Atom),
-            Rank::Arithmetic | Rank::Atom => matches!(rank(side), Rank::Arithmetic | Rank::Atom),
+            Rank::Pipes | Rank::Logic => self.rank(side) != Rank::Pipes,
+            Rank::Comparison => self.rank(side) > Rank::Comparison,
+            Rank::Bits => self.rank(side) == Rank::Atom,
+            Rank::Concat => matches!(self.rank(side), Rank::Concat | Rank::Atom),
+            Rank::Arithmetic | Rank::Atom => {
+                matches!(self.rank(side), Rank::Arithmetic | Rank::Atom)
+            }
         };
         if !fits(&left) || !fits(&right) {
             return None;
@@ -217,8 +244,12 @@ impl Reader {
 /// The precedence of an operator, as far as all engines agree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
+    /// `||` in MySQL: an OR to the server, a concatenation to `sqlparser`.
+    Pipes,
     Logic,
     Comparison,
+    /// Engines order these among themselves, and against arithmetic, differently.
+    Bits,
     Concat,
     Arithmetic,
     Atom,
@@ -235,6 +266,7 @@ fn rank_of(sign: Binary) -> Rank {
         | Binary::AtLeast
         | Binary::Distinct
         | Binary::NotDistinct => Rank::Comparison,
+        Binary::BitAnd | Binary::BitOr | Binary::ShiftLeft | Binary::ShiftRight => Rank::Bits,
         Binary::Concat => Rank::Concat,
         Binary::Plus | Binary::Minus | Binary::Times | Binary::Divide | Binary::Modulo => {
             Rank::Arithmetic
@@ -252,6 +284,10 @@ fn rank(parsed: &ast::Expr) -> Rank {
             | BinaryOperator::Divide
             | BinaryOperator::Modulo => Rank::Arithmetic,
             BinaryOperator::StringConcat => Rank::Concat,
+            BinaryOperator::BitwiseAnd
+            | BinaryOperator::BitwiseOr
+            | BinaryOperator::PGBitwiseShiftLeft
+            | BinaryOperator::PGBitwiseShiftRight => Rank::Bits,
             _ => Rank::Comparison,
         },
         ast::Expr::UnaryOp { op: UnaryOperator::Not, .. } => Rank::Logic,

@@ -5,7 +5,7 @@ use super::expression::optional;
 use crate::ast::{Join, JoinKind, Source};
 use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableAlias, TableFactor, TableWithJoins};
 
-impl Reader {
+impl Reader<'_> {
     pub(super) fn from(
         self,
         from: Vec<TableWithJoins>,
@@ -14,18 +14,35 @@ impl Reader {
         let mut first = None;
         let mut joins = Vec::new();
         let commas = from.len() > 1;
-        for TableWithJoins { relation, joins: joined } in from {
+        for joined in from {
+            let TableWithJoins { relation, joins: joined } = without_parentheses(joined);
             let source = self.source(relation, depth)?;
             match first {
                 None => first = Some(source),
-                Some(_) => joins.push(Join { kind: JoinKind::Comma, source, on: None }),
+                Some(_) => joins.push(Join { kind: JoinKind::Comma, source, on: None, nested: 0 }),
             }
             for join in joined {
-                joins.push(self.join(join, depth)?);
+                joins.append(&mut self.joins(join, depth)?);
             }
         }
         let outward = |j: &Join| matches!(j.kind, JoinKind::Right | JoinKind::Full);
         (!(commas && joins.iter().any(outward))).then_some((first, joins))
+    }
+
+    /// A join, and behind it those that are in parentheses with its source.
+    fn joins(self, mut join: ast::Join, depth: usize) -> Option<Vec<Join>> {
+        let depth = depth.checked_sub(1)?;
+        let mut inside = Vec::new();
+        if let TableFactor::NestedJoin { table_with_joins, alias: None } = join.relation {
+            let TableWithJoins { relation, joins } = without_parentheses(*table_with_joins);
+            join.relation = relation;
+            for join in joins {
+                inside.append(&mut self.joins(join, depth)?);
+            }
+        }
+        let mut read = vec![Join { nested: inside.len(), ..self.join(join, depth)? }];
+        read.append(&mut inside);
+        Some(read)
     }
 
     pub(super) fn join(self, join: ast::Join, depth: usize) -> Option<Join> {
@@ -49,7 +66,7 @@ impl Reader {
         if conditional && on.is_none() {
             return None;
         }
-        Some(Join { kind, source: self.source(relation, depth)?, on })
+        Some(Join { kind, source: self.source(relation, depth)?, on, nested: 0 })
     }
 
     pub(super) fn source(self, relation: TableFactor, depth: usize) -> Option<Source> {
@@ -86,4 +103,14 @@ impl Reader {
         let TableAlias { explicit: _, name, columns, at: None } = alias else { return None };
         columns.is_empty().then(|| self.table_ident(&name)).flatten()
     }
+}
+
+/// `(a join b) join c` without the parentheses: joins are left-associative.
+fn without_parentheses(mut joined: TableWithJoins) -> TableWithJoins {
+    while let TableFactor::NestedJoin { table_with_joins, alias: None } = joined.relation {
+        let TableWithJoins { relation, mut joins } = *table_with_joins;
+        joins.append(&mut joined.joins);
+        joined = TableWithJoins { relation, joins };
+    }
+    joined
 }

@@ -6,11 +6,12 @@ use super::name::of_function;
 use crate::ast::{Aggregate, Expr, Function, Literal, WindowFunction};
 use crate::dialect::Family;
 use sqlparser::ast::{
-    self, DuplicateTreatment, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, OrderByExpr, WindowSpec, WindowType,
+    self, CeilFloorKind, DateTimeField, DuplicateTreatment, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, NamedWindowDefinition, NamedWindowExpr, WindowSpec,
+    WindowType,
 };
 
-impl Reader {
+impl Reader<'_> {
     pub(super) fn function(self, function: ast::Function, depth: usize) -> Option<Expr> {
         let ast::Function {
             name,
@@ -94,44 +95,72 @@ impl Reader {
         Some(Expr::Call(function, arguments))
     }
 
+    /// A function that `sqlparser` has a syntax of its own for.
+    pub(super) fn keyword_function(self, parsed: ast::Expr, depth: usize) -> Option<Expr> {
+        let plain = CeilFloorKind::DateTimeField(DateTimeField::NoDateTime);
+        let (name, arguments) = match parsed {
+            ast::Expr::Floor { expr, field } if field == plain => ("floor", vec![*expr]),
+            ast::Expr::Ceil { expr, field } if field == plain => ("ceil", vec![*expr]),
+            ast::Expr::Trim { expr, trim_where: None, trim_what: None, trim_characters: None } => {
+                ("trim", vec![*expr])
+            }
+            ast::Expr::Substring {
+                expr,
+                substring_from: Some(from),
+                substring_for,
+                special: _,
+                shorthand,
+            } => {
+                let name = if shorthand { "substr" } else { "substring" };
+                (name, [*expr, *from].into_iter().chain(substring_for.map(|e| *e)).collect())
+            }
+            _ => return None,
+        };
+        Some(Expr::Call(Function::Named(name.into()), self.exprs(arguments, depth)?))
+    }
+
     fn window(
         self,
         name: &str,
         all: bool,
-        mut arguments: Vec<Expr>,
+        arguments: Vec<Expr>,
         over: WindowType,
         depth: usize,
     ) -> Option<Expr> {
-        let WindowType::WindowSpec(WindowSpec {
-            window_name: None,
-            partition_by,
-            order_by,
-            window_frame: None,
-        }) = over
+        let over = match over {
+            WindowType::WindowSpec(over) => over,
+            WindowType::NamedWindow(name) => {
+                let name = name.value.to_lowercase();
+                self.windows.iter().find(|(other, _)| *other == name)?.1.clone()
+            }
+        };
+        let WindowSpec { window_name: None, partition_by, order_by, window_frame: None } = over
         else {
             return None;
         };
-        let (function, wanted) = match name {
-            "row_number" => (WindowFunction::RowNumber, 0),
-            "rank" => (WindowFunction::Rank, 0),
-            "count" if all => (WindowFunction::Count, 0),
-            "count" => (WindowFunction::Count, 1),
-            "max" => (WindowFunction::Max, 1),
-            "lag" => (WindowFunction::Lag, 1),
-            _ => return None,
+        let function = WindowFunction::from_name(name)?;
+        let (least, most) = function.arguments();
+        let fits = match all {
+            true => function == WindowFunction::Count,
+            false => (least..=most).contains(&arguments.len()),
         };
-        if arguments.len() != wanted || all && function != WindowFunction::Count {
-            return None;
-        }
-        let ascending = |key: OrderByExpr| {
-            let key = self.order_key(key, depth)?;
-            (!key.descending && key.nulls_first.is_none()).then_some(key.of)
-        };
-        Some(Expr::Window {
+        let order = order_by.into_iter().map(|key| self.order_key(key, depth));
+        fits.then_some(Expr::Window {
             function,
-            of: arguments.pop().map(Box::new),
+            arguments,
             partition: self.exprs(partition_by, depth)?,
-            order: order_by.into_iter().map(ascending).collect::<Option<_>>()?,
+            order: order.collect::<Option<_>>()?,
         })
     }
+}
+
+/// The windows that a query names. One that is defined by another is not supported.
+pub(super) fn named_windows(
+    definitions: Vec<NamedWindowDefinition>,
+) -> Option<Vec<(String, WindowSpec)>> {
+    let read = |NamedWindowDefinition(name, definition)| {
+        let NamedWindowExpr::WindowSpec(window) = definition else { return None };
+        window.window_name.is_none().then(|| (name.value.to_lowercase(), window))
+    };
+    definitions.into_iter().map(read).collect()
 }

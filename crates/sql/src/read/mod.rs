@@ -29,7 +29,9 @@ pub use schema::{SchemaRead, Unread, schema};
 use crate::ast::{Ddl, Stmt};
 use crate::dialect::Family;
 use crate::lexer;
-use sqlparser::ast::{AlterTable, AlterTableOperation, ObjectType, Statement, Truncate};
+use sqlparser::ast::{
+    AlterTable, AlterTableOperation, ObjectType, Statement, Truncate, WindowSpec,
+};
 use sqlparser::dialect::{
     Dialect, DuckDbDialect, GenericDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect,
 };
@@ -53,7 +55,7 @@ pub fn statement(text: &str, family: Family) -> Option<Stmt> {
     }
     let (rest, locking) = locking::split_off(text);
     let (rest, upsert) = locking::without_upsert(rest, family);
-    let reader = Reader { family };
+    let reader = Reader::new(family);
     let mut read = reader.statement(parse(&rest, family)?)?;
     if upsert {
         write::make_replace(&mut read)?;
@@ -110,11 +112,19 @@ type Read<T> = Result<T, String>;
 
 /// Moves the syntax tree of `sqlparser` into our types.
 #[derive(Clone, Copy)]
-struct Reader {
+struct Reader<'w> {
     family: Family,
+    /// The windows that the query being read names, in lower case.
+    windows: &'w [(String, WindowSpec)],
 }
 
-impl Reader {
+impl Reader<'static> {
+    fn new(family: Family) -> Reader<'static> {
+        Reader { family, windows: &[] }
+    }
+}
+
+impl Reader<'_> {
     fn statement(self, parsed: Statement) -> Option<Stmt> {
         match parsed {
             Statement::Query(query) => Some(Stmt::Select(self.query(*query, DEEPEST)?)),

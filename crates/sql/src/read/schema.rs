@@ -31,7 +31,7 @@ pub struct Unread {
 pub fn schema<'a>(statements: impl IntoIterator<Item = &'a str>, family: Family) -> SchemaRead {
     let mut read = SchemaRead::default();
     for text in statements {
-        read.heed(text, Reader { family });
+        read.heed(text, Reader::new(family));
     }
     read.find_parent_columns();
     read

@@ -2,6 +2,7 @@
 
 use super::Reader;
 use super::expression::optional;
+use super::function::named_windows;
 use super::name::single;
 use crate::ast::{
     Cte, Expr, Literal, LockPatience, LockStrength, Locking, Order, OrderKey, Select, SelectItem,
@@ -14,7 +15,7 @@ use sqlparser::ast::{
     With,
 };
 
-impl Reader {
+impl Reader<'_> {
     pub(super) fn query(self, query: Query, depth: usize) -> Option<Select> {
         let depth = depth.checked_sub(1)?;
         let Query {
@@ -184,8 +185,8 @@ impl Reader {
             && connect_by.is_empty()
             && cluster_by.is_empty()
             && distribute_by.is_empty()
-            && sort_by.is_empty()
-            && named_window.is_empty();
+            && sort_by.is_empty();
+        let windows = named_windows(named_window)?;
         let distinct = match distinct {
             None => false,
             Some(Distinct::Distinct) => true,
@@ -200,7 +201,7 @@ impl Reader {
         let (from, joins) = self.from(from, depth)?;
         let read = Select {
             distinct,
-            items: self.items(projection, depth)?,
+            items: Reader { windows: &windows, ..self }.items(projection, depth)?,
             from,
             joins,
             filter: optional(selection, |e| self.expr(e, depth))?,

@@ -25,7 +25,7 @@ pub(super) enum CreatedTable {
     },
 }
 
-impl Reader {
+impl Reader<'_> {
     /// Parses CREATE TABLE. The error has the name of the table, as far as it is known, and the
     /// reason.
     pub(super) fn create_table(self, text: &str) -> Result<CreatedTable, (Option<String>, String)> {

@@ -47,6 +47,7 @@ fn query_is_parsed_with_all_its_clauses() {
             "select a from t limit 2 offset 1 for update",
             "select a from (select b as a from u) as d, v cross join w where a is not true",
             "select a from t left join u on t.a = u.a full join v on v.a = t.a",
+            "select 1 from t left join (u join (v join w on v.a = w.a) on u.a = w.a) on t.a = u.a",
             "select cast(a as smallint), -b, a || b, a / b, lower(c) from t",
             "select case a when 1 then 2 end from t where a not between 1 and 2",
             "select a from t where (a is not distinct from b) and (c not like 'x%')",
@@ -66,6 +67,12 @@ fn query_is_parsed_with_all_its_clauses() {
             ("select \"it's\", 'a\\\\b' from t", "select 'it''s', 'a\\\\b' from t"),
             ("select (a) from t where not a=1", "select a from t where not (a = 1)"),
             ("select `order`, a.`key` from a", "select `order`, a.`key` from a"),
+            ("select a from t where a || b", "select a from t where a or b"),
+            (
+                "select ntile(2) over w, ceiling(a) from t window w as (order by a desc)",
+                "select ntile(2) over (order by a desc), ceiling(a) from t",
+            ),
+            ("select (a & b) | (1 << a) from t", "select (a & b) | (1 << a) from t"),
         ],
     );
     becomes(
@@ -124,7 +131,6 @@ fn query_with_an_unsupported_clause_is_opaque() {
             "select a from t partition (p0)",
             "select a into @x from t",
             "select @x",
-            "select a from t where a || b",
             "select /*! straight_join */ a from t",
             "select sql_no_cache a from t",
             "select straight_join a from t",

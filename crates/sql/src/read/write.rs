@@ -21,7 +21,7 @@ pub(super) fn make_replace(statement: &mut Stmt) -> Option<()> {
     plain.then_some(())
 }
 
-impl Reader {
+impl Reader<'_> {
     pub(super) fn insert(self, insert: ast::Insert) -> Option<Insert> {
         let ast::Insert {
             insert_token: _,
@@ -278,7 +278,9 @@ impl Reader {
         let (join, filter) = match (joins.pop(), other, self.family) {
             (None, None, _) => (None, filter),
             (Some(join), None, Family::Mysql) => {
-                let Join { kind: JoinKind::Inner, source, on } = self.join(join, DEEPEST)? else {
+                let Join { kind: JoinKind::Inner, source, on, nested: 0 } =
+                    self.join(join, DEEPEST)?
+                else {
                     return None;
                 };
                 let Source::Table { name, alias } = source else { return None };

@@ -1,7 +1,7 @@
 //! Renders expressions.
 
 use super::{Renderer, listed, type_name};
-use crate::ast::{Binary, Expr, Unary, WindowFunction};
+use crate::ast::{Binary, Expr, OrderKey, Unary, WindowFunction};
 use crate::dialect::{Family, UpsertForm};
 
 impl Renderer<'_> {
@@ -62,8 +62,8 @@ impl Renderer<'_> {
                 let of = of.as_ref().map_or("*".into(), |e| self.expr(e));
                 format!("{}({distinct}{of})", function.name())
             }
-            Expr::Window { function, of, partition, order } => {
-                self.window(*function, of.as_deref(), partition, order)
+            Expr::Window { function, arguments, partition, order } => {
+                self.window(*function, arguments, partition, order)
             }
             Expr::Incoming(column) => match self.dialect.spelling.upsert {
                 UpsertForm::OnConflict => format!("excluded.{}", self.name(column)),
@@ -101,23 +101,22 @@ impl Renderer<'_> {
     fn window(
         &self,
         function: WindowFunction,
-        of: Option<&Expr>,
+        arguments: &[Expr],
         partition: &[Expr],
-        order: &[Expr],
+        order: &[OrderKey],
     ) -> String {
         let mut over = Vec::new();
         if !partition.is_empty() {
             over.push(format!("partition by {}", listed(partition, |e| self.expr(e))));
         }
         if !order.is_empty() {
-            over.push(format!("order by {}", listed(order, |e| self.expr(e))));
+            over.push(self.order_by(order).trim_start().into());
         }
-        let of = match (function, of) {
-            (_, Some(of)) => self.expr(of),
-            (WindowFunction::Count, None) => "*".into(),
-            (_, None) => String::new(),
+        let arguments = match (function, arguments) {
+            (WindowFunction::Count, []) => "*".into(),
+            (_, arguments) => listed(arguments, |e| self.expr(e)),
         };
-        format!("{}({of}) over ({})", function.name(), over.join(" "))
+        format!("{}({arguments}) over ({})", function.name(), over.join(" "))
     }
 
     /// An operand, in parentheses unless it cannot be misread.

@@ -2,7 +2,7 @@
 
 use super::{Renderer, listed};
 use crate::ast::{
-    JoinKind, LockPatience, LockStrength, Locking, Order, OrderKey, Select, SelectItem,
+    Join, JoinKind, LockPatience, LockStrength, Locking, Order, OrderKey, Select, SelectItem,
     SetOperator, Source,
 };
 
@@ -24,20 +24,7 @@ impl Renderer<'_> {
         if let Some(from) = &select.from {
             out.push_str(&format!(" from {}", self.source(from)));
         }
-        for join in &select.joins {
-            let word = match join.kind {
-                JoinKind::Inner => " join",
-                JoinKind::Left => " left join",
-                JoinKind::Right => " right join",
-                JoinKind::Full => " full join",
-                JoinKind::Cross => " cross join",
-                JoinKind::Comma => ",",
-            };
-            out.push_str(&format!("{word} {}", self.source(&join.source)));
-            if let Some(on) = &join.on {
-                out.push_str(&format!(" on {}", self.expr(on)));
-            }
-        }
+        self.joins(&select.joins, &mut out);
         if let Some(filter) = &select.filter {
             out.push_str(&format!(" where {}", self.expr(filter)));
         }
@@ -109,6 +96,30 @@ impl Renderer<'_> {
             SelectItem::All => "*".into(),
             SelectItem::AllOf(source) => format!("{}.*", self.name(source)),
         })
+    }
+
+    fn joins(&self, mut joins: &[Join], out: &mut String) {
+        while let [join, rest @ ..] = joins {
+            let word = match join.kind {
+                JoinKind::Inner => " join",
+                JoinKind::Left => " left join",
+                JoinKind::Right => " right join",
+                JoinKind::Full => " full join",
+                JoinKind::Cross => " cross join",
+                JoinKind::Comma => ",",
+            };
+            let (nested, rest) = rest.split_at(join.nested);
+            let mut source = self.source(&join.source);
+            if !nested.is_empty() {
+                self.joins(nested, &mut source);
+                source = format!("({source})");
+            }
+            out.push_str(&format!("{word} {source}"));
+            if let Some(on) = &join.on {
+                out.push_str(&format!(" on {}", self.expr(on)));
+            }
+            joins = rest;
+        }
     }
 
     pub fn source(&self, source: &Source) -> String {
