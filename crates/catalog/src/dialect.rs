@@ -100,6 +100,8 @@ pub struct Quirks {
     pub upsert_hits_once: bool,
     /// ON CONFLICT is rejected for a table without a key.
     pub ignore_needs_key: bool,
+    /// Functions of its family that it does not have, or that fail there.
+    pub lacks_functions: &'static [&'static str],
 }
 
 pub static SQLITE: Spelling = Spelling {

@@ -45,6 +45,11 @@ features! {
     CaseWhen "case";
     Distinct "distinct";
     OrderBy "order by";
+    RightJoin "right join";
+    NestedJoin "nested join";
+    DerivedTable "derived table";
+    ScalarFunction "scalar function";
+    BitOperator "bit operator";
     ForUpdate "for update";
     ForShare "for share";
     NoWait "nowait";

@@ -2,6 +2,7 @@
 
 use crate::begin_form::BeginForm;
 use crate::capabilities::EngineCapabilities;
+use crate::citation::Citation;
 use crate::concurrency::ConcurrencyModel;
 use crate::dialect::{Dialect, Family};
 use crate::engines;
@@ -58,8 +59,15 @@ impl TargetInfo {
     /// The page of the manual that documents a rule, for this engine and version.
     pub fn manual_page(&self, rule: &Rule) -> String {
         let (engine, version) = self.understood_as();
+        let page = self.citation(rule).page;
         let semantics = engines::description(engine).and_then(|d| d.semantics.as_ref());
-        semantics.map_or_else(|| rule.page.into(), |s| (s.manual)(rule.page, version))
+        semantics.map_or_else(|| page.into(), |s| (s.manual)(page, version))
+    }
+
+    /// What the manual of this engine says on the subject of a rule.
+    pub fn citation(&self, rule: &Rule) -> Citation {
+        let (engine, _) = self.understood_as();
+        rule.citation_on(engine.split('+').next().unwrap_or(engine))
     }
 }
 

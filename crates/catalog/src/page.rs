@@ -2,6 +2,7 @@
 
 use crate::availability::Availability;
 use crate::begin_form::BeginForm;
+use crate::citation::{Citation, Evidence};
 use crate::description::{EngineDescription, Semantics};
 use crate::engines::ENGINES;
 use crate::level::Level;
@@ -36,10 +37,10 @@ const HEAD: &str = "\
 
 How the supported engines behave by design, statement by statement. `isolde hunt` uses these rules to tell
 a bug from documented behaviour, and `isolde explain` cites them ([explain.md](explain.md)). The sentences
-are Isolde's; each links to the page of the manual that documents it. Where the manual is silent or
-contradicts the engine, the rule says so, with a library case that shows what the engine does. Engines and
-versions that are not listed have no rules: `explain` reports `not modelled`, and a hunt reports what it
-finds there as `undecided` ([hunt.md](hunt.md)).
+are Isolde's; each links to the page of the manual that documents it, and quotes the page or names its
+section. Where the manual is silent or contradicts the engine, the rule says so, with a library case that
+shows what the engine does. Engines and versions that are not listed have no rules: `explain` reports
+`not modelled`, and a hunt reports what it finds there as `undecided` ([hunt.md](hunt.md)).
 
 `isolde list --rules` generates this page from `crates/catalog/src/engines`.
 ";
@@ -65,17 +66,40 @@ pub fn markdown() -> String {
             if !rule.versions.is_empty() {
                 about.push_str(&format!(" ({})", rule.versions));
             }
+            for (engine, citation) in citations(rule) {
+                about.push_str(&source(engine, &citation));
+            }
             if let Some(observed) = rule.undocumented {
                 let (said, case) = (observed.about, observed.case);
                 about.push_str(&format!(
                     ". *Undocumented:* {said} ([{case}](../cases/{case}.case))"
                 ));
             }
-            let (id, name, page_of) = (rule.id, rule.name, rule.page);
+            let (id, name, page_of) = (rule.id, rule.name, rule.citation.page);
             page.push_str(&format!("| {id} | [{name}]({page_of}) | {at} | {about} |\n"));
         }
     }
     page
+}
+
+/// The citations of a rule, each with the engine whose manual it is; None for the
+/// manual that the name of the rule links to.
+fn citations(rule: &Rule) -> Vec<(Option<&'static str>, Citation)> {
+    let own = std::iter::once((None, rule.citation));
+    own.chain(rule.elsewhere.iter().map(|(engine, citation)| (Some(*engine), *citation))).collect()
+}
+
+/// What a manual says: a quotation, or the heading of a section.
+fn source(engine: Option<&str>, citation: &Citation) -> String {
+    let text = match citation.evidence {
+        Evidence::Quotation(text) => format!("“{text}”"),
+        Evidence::Section(heading) => format!("section “{heading}”"),
+        Evidence::None => return String::new(),
+    };
+    match engine {
+        Some(engine) => format!(". *[{engine}]({}):* {text}", citation.page),
+        None => format!(". *Manual:* {text}"),
+    }
 }
 
 impl Section {

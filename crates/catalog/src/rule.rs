@@ -4,6 +4,7 @@
 //! justifies each step of a statement. Rules are static; those that a driver
 //! brings ([`RuleText`]) are kept for the rest of the process.
 
+use crate::citation::{Citation, Evidence};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::sync::Mutex;
 
@@ -15,8 +16,11 @@ pub struct Rule {
     pub name: &'static str,
     /// What the engine does, in one sentence.
     pub about: &'static str,
-    /// The page of the manual that documents it.
-    pub page: &'static str,
+    /// The page of the manual that documents it, with what the page says.
+    pub citation: Citation,
+    /// The citations for engines with the same rule and another manual, by the
+    /// name of the engine.
+    pub elsewhere: &'static [(&'static str, Citation)],
     /// The versions that the rule holds for, in the notation of cases
     /// (`mariadb@10.11.8-`); empty for all versions that have rules
     /// (`Semantics::rules_hold_for` of the engine).
@@ -40,10 +44,11 @@ pub struct Undocumented {
 pub const fn rule(
     id: &'static str,
     name: &'static str,
-    page: &'static str,
+    citation: Citation,
     about: &'static str,
 ) -> Rule {
-    Rule { id, name, about, page, versions: "", undocumented: None, rank: 9 }
+    let (elsewhere, undocumented) = (&[] as &[_], None);
+    Rule { id, name, about, citation, elsewhere, versions: "", undocumented, rank: 9 }
 }
 
 impl Rule {
@@ -55,6 +60,18 @@ impl Rule {
     pub const fn holds_for(mut self, versions: &'static str) -> Rule {
         self.versions = versions;
         self
+    }
+
+    /// Adds the citations for engines with the same rule and another manual.
+    pub const fn elsewhere(mut self, citations: &'static [(&'static str, Citation)]) -> Rule {
+        self.elsewhere = citations;
+        self
+    }
+
+    /// The citation for an engine, named without its mode.
+    pub fn citation_on(&self, engine: &str) -> Citation {
+        let own = self.elsewhere.iter().find(|(name, _)| *name == engine);
+        own.map_or(self.citation, |(_, citation)| *citation)
     }
 
     /// Marks a rule that the manual does not mention or contradicts, with the
@@ -136,6 +153,9 @@ pub struct RuleText {
     pub about: String,
     #[serde(default)]
     pub page: String,
+    /// What the page says, word for word, in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub quotation: String,
     #[serde(default = "last_rank")]
     pub rank: u8,
 }
@@ -162,9 +182,11 @@ pub(crate) fn register(rules: impl Iterator<Item = &'static Rule>) {
 
 impl Rule {
     pub fn text(&self) -> RuleText {
-        let [id, name, about, page] =
-            [self.id, self.name, self.about, self.page].map(|text| text.to_string());
-        RuleText { id, name, about, page, rank: self.rank }
+        let quotation = self.citation.quotation().unwrap_or_default();
+        let [id, name, about, page, quotation] =
+            [self.id, self.name, self.about, self.citation.page, quotation]
+                .map(|text| text.to_string());
+        RuleText { id, name, about, page, quotation, rank: self.rank }
     }
 }
 
@@ -172,18 +194,18 @@ impl RuleText {
     /// The rule with this text, which lives as long as the process.
     pub fn intern(&self) -> &'static Rule {
         let mut interned = INTERNED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let same = |rule: &&&'static Rule| {
-            let text = (rule.id, rule.name, rule.about, rule.page, rule.rank);
-            text == (&*self.id, &*self.name, &*self.about, &*self.page, self.rank)
-        };
-        if let Some(rule) = interned.iter().find(same) {
+        if let Some(rule) = interned.iter().find(|rule| rule.text() == *self) {
             return rule;
         }
         let text = |text: &str| -> &'static str { Box::leak(text.into()) };
         let [id, name, about, page] =
             [&self.id, &self.name, &self.about, &self.page].map(|t| text(t));
-        let rule: &'static Rule =
-            Box::leak(Box::new(rule(id, name, page, about).ranked(self.rank)));
+        let evidence = match self.quotation.as_str() {
+            "" => Evidence::None,
+            quotation => Evidence::Quotation(text(quotation)),
+        };
+        let rule = rule(id, name, Citation { page, evidence }, about).ranked(self.rank);
+        let rule: &'static Rule = Box::leak(Box::new(rule));
         interned.push(rule);
         rule
     }

@@ -69,6 +69,14 @@ fn a_lost_update_is_documented_where_it_happens_and_consistent_where_it_fails() 
     let strong = of("REPEATABLE READ");
     assert_eq!(strong["label"], "consistent", "{strong}");
     assert_eq!(strong["steps"][5]["outcome"], "waits for s1, then error 40001");
+    // The server says "concurrent update": the rule about that is cited, at
+    // SERIALIZABLE too, and not that any transaction may be aborted.
+    for run in [strong, of("SERIALIZABLE")] {
+        assert_eq!(run["steps"][5]["rules"], serde_json::json!(["P12", "P7", "P7w"]), "{run}");
+        let rule = run["rules"].as_array().unwrap().iter().find(|r| r["id"] == "P7w").unwrap();
+        let quotation = rule["quotation"].as_str().unwrap();
+        assert!(quotation.contains("cannot modify or lock rows changed by other"), "{rule}");
+    }
     // As text: further levels show only differences, and each manual page once.
     let text = all_output(&explain(&file, &["--on", "postgres", "--level", "all"]));
     assert!(text.contains("P2 writes find their rows in a snapshot, P3 re-check"), "{text}");
@@ -76,6 +84,48 @@ fn a_lost_update_is_documented_where_it_happens_and_consistent_where_it_fails() 
     let others = text.split("At REPEATABLE READ").nth(1).unwrap();
     assert!(!others.contains("s1.1") && others.contains("error 40001"), "{text}");
     assert_eq!(text.matches("#XACT-READ-COMMITTED").count(), 1, "{text}");
+    assert!(
+        text.contains("\n      “they will only find target rows that were committed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn serialization_failure_of_an_upsert_cites_the_rule_of_upserts() {
+    if !servers::is_available("postgres") {
+        return;
+    }
+    let library = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/postgres");
+    let file = library.join("upsert-outside-the-snapshot.case");
+    for level in ["repeatable read", "serializable"] {
+        let output = explain(&file, &["--on", "postgres", "--level", level, "--json"]);
+        let whole = json(&output);
+        let step = &whole["runs"][0]["steps"][3];
+        assert_eq!((&step["step"], &step["outcome"]), (&"s1.3".into(), &"error 40001".into()));
+        assert_eq!(step["rules"], serde_json::json!(["P10", "P8"]), "{level}: {whole}");
+    }
+}
+
+#[test]
+fn explain_cites_the_manual_of_the_engine_and_its_version() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = file(dir.path(), LOST_UPDATE);
+    for (target, manual) in [
+        ("mariadb", "https://mariadb.com/docs/server/"),
+        ("mysql@9.7", "https://dev.mysql.com/doc/refman/9.7/en/"),
+        ("mysql@8.0.33", "https://dev.mysql.com/doc/refman/8.0/en/"),
+    ] {
+        if !servers::is_available(target) {
+            continue;
+        }
+        let output = explain(&file, &["--on", target, "--level", "repeatable read", "--json"]);
+        let whole = json(&output);
+        let rules = whole["runs"][0]["rules"].as_array().unwrap();
+        assert!(!rules.is_empty(), "{whole}");
+        for rule in rules {
+            assert!(rule["page"].as_str().unwrap().starts_with(manual), "{target}: {rule}");
+        }
+    }
 }
 
 #[test]
@@ -112,13 +162,13 @@ fn a_statement_that_is_not_modelled_makes_the_rest_undecided() {
     assert!(not.iter().any(|s| s["why"] == "the function random is not modelled"), "{run}");
     assert!(not.iter().any(|s| s["why"] == "after s1.4"), "{run}");
     assert_eq!(run["steps"][0]["verdict"], "inside");
-    // A trigger may do anything to any table.
+    // A trigger may do anything when its table is written.
     let trigger = "  create trigger g after update on account begin delete from account; end;\n";
     let text = LOST_UPDATE.replace("\ns1> begin", &format!("{trigger}\ns1> begin"));
     let output = explain(&file(dir.path(), &text), &["--on", "sqlite+wal"]);
     assert_eq!(output.status.code(), Some(3), "{}", all_output(&output));
     assert!(
-        all_output(&output).contains("something that is not modelled"),
+        all_output(&output).contains("account is not modelled: it has a trigger"),
         "{}",
         all_output(&output)
     );

@@ -127,7 +127,7 @@ impl ReferenceModel<'_> {
     }
 
     /// An error: which rule allows it here?
-    fn failed(
+    pub fn failed(
         &mut self,
         tx: TxId,
         step: usize,
@@ -145,7 +145,9 @@ impl ReferenceModel<'_> {
                 Some(rules.held_row)
             }
             ErrorClass::Busy if database && others => Some(rules.held_row),
-            ErrorClass::Serialization if may_abort.is_some() => may_abort,
+            // A conflict that the model knows explains more than that the level may
+            // abort any transaction.
+            class @ ErrorClass::Serialization => errors.explains(class).or(may_abort),
             class => errors.explains(class),
         };
         match (rule, error.class) {

@@ -25,7 +25,7 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::POSTGRES,
     lacks: LACKS,
     for_share: Always,
-    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: false },
+    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: false, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions =

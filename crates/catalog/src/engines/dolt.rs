@@ -4,6 +4,7 @@ use super::STANDARD_LEVELS;
 use super::mysql_errors::mysql_errors;
 use crate::availability::Availability::{Never, Since};
 use crate::capabilities::{CapabilityTable, CurrentReadScope};
+use crate::citation::{section, silent};
 use crate::concurrency::{
     CommitPolicy, ConcurrencyModel, Conflicts, Constraints, Locking, RowCounts, RowStorage,
     SerialOrderPromise, SnapshotAt, SnapshotPolicy, Waits, WriteConflictPolicy,
@@ -44,7 +45,7 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::MYSQL,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions = &[(
@@ -67,6 +68,7 @@ pub(super) const CAPABILITIES: CapabilityTable =
     CapabilityTable { current_reads: CurrentReadScope::Nothing, ..super::mysql::CAPABILITIES };
 
 const TRANSACTIONS: &str = "https://docs.dolthub.com/concepts/dolt/sql/transaction";
+const CONFLICTS: &str = "https://docs.dolthub.com/concepts/dolt/conflicts";
 const MERGE: &str = "https://docs.dolthub.com/concepts/dolt/merge";
 const STATEMENTS: &str = "https://docs.dolthub.com/sql-reference/sql-support/supported-statements";
 
@@ -75,7 +77,7 @@ pub static RULES: &[&Rule] = &[&O1, &O2, &O2C, &O3, &O4, &O5, &O6, &O7, &O8, &O9
 pub static O1: Rule = rule(
     "O1",
     "one snapshot per transaction",
-    TRANSACTIONS,
+    silent(TRANSACTIONS),
     "at every level a transaction sees what was committed when it began; locking reads lock \
      nothing",
 )
@@ -84,7 +86,7 @@ pub static O1: Rule = rule(
 pub static O2: Rule = rule(
     "O2",
     "conflicts fail the COMMIT",
-    MERGE,
+    section(CONFLICTS, "Data"),
     "a COMMIT fails with 1213 if another transaction has committed a different value of a cell \
      that it changes, has deleted a row that it changes, has changed a row that it deletes, or \
      has inserted a different row with the same key; without a primary key, if both change how \
@@ -94,7 +96,7 @@ pub static O2: Rule = rule(
 pub static O2C: Rule = rule(
     "O2c",
     "cells are merged",
-    MERGE,
+    section(MERGE, "What is a merge?"),
     "COMMIT merges the changes of the transaction, cell by cell, with what others have committed \
      since its snapshot; equal changes are one change",
 )
@@ -102,49 +104,71 @@ pub static O2C: Rule = rule(
 pub static O3: Rule = rule(
     "O3",
     "keys",
-    MERGE,
+    silent(MERGE),
     "a statement fails on a key that a row of its snapshot has; a COMMIT fails if the merged \
      table has a duplicate key",
 )
-.ranked(2);
+.ranked(2)
+.undocumented(
+    "the manual says that COMMIT merges, and does not mention keys",
+    "dolt/key-in-the-merge",
+);
 pub static O4: Rule = rule(
     "O4",
     "foreign keys",
-    MERGE,
+    silent(MERGE),
     "a foreign key is checked on the snapshot; a COMMIT fails if the merged tables violate it",
 )
-.ranked(2);
+.ranked(2)
+.undocumented(
+    "the manual says that COMMIT merges, and does not mention foreign keys",
+    "dolt/orphan-in-the-merge",
+);
 pub static O5: Rule = rule(
     "O5",
     "own writes",
-    TRANSACTIONS,
+    section(TRANSACTIONS, "How to use Transactions"),
     "a transaction sees what its own earlier statements wrote; no other transaction does until \
      it commits",
 );
-pub static O6: Rule =
-    rule("O6", "rollback", TRANSACTIONS, "a rollback leaves no trace of what it undoes");
+pub static O6: Rule = rule(
+    "O6",
+    "rollback",
+    section(TRANSACTIONS, "How to use Transactions"),
+    "a rollback leaves no trace of what it undoes",
+);
 pub static O7: Rule = rule(
     "O7",
     "constraints",
-    MERGE,
+    silent(MERGE),
     "a row that violates NOT NULL or CHECK fails its statement; a merged row fails the COMMIT",
+)
+.undocumented(
+    "the manual says that COMMIT merges, and does not mention constraints",
+    "dolt/keyless-null-violation",
 );
 pub static O8: Rule = rule(
     "O8",
     "upserts act on the snapshot",
-    STATEMENTS,
+    silent(STATEMENTS),
     "an upsert changes, REPLACE deletes and IGNORE keeps the row of the snapshot that has its \
      key",
 )
-.ranked(1);
+.ranked(1)
+.undocumented(
+    "the manual lists the statements as supported and says nothing about other \
+             transactions",
+    "dolt/upsert-on-the-snapshot",
+);
 pub static O9: Rule = rule(
     "O9",
     "writes find their rows in the snapshot",
-    TRANSACTIONS,
+    silent(TRANSACTIONS),
     "a write finds its rows in the snapshot and conflicts with no other transaction before the \
      COMMIT",
 )
-.ranked(5);
+.ranked(5)
+.undocumented("the manual does not say which rows a write finds", "hermitage/pmp-write");
 
 static RULE_SET: RuleSet = RuleSet {
     read: &O1,

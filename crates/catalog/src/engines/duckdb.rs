@@ -2,6 +2,7 @@
 
 use crate::availability::Availability::{Always, Never, Since};
 use crate::capabilities::CapabilityTable;
+use crate::citation::{section, silent};
 use crate::concurrency::{
     ConcurrencyModel, Conflicts, Constraints, ErrorScope, Locking, RowStorage, Waits,
     WriteConflictPolicy,
@@ -40,7 +41,7 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::DUCKDB,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: true },
+    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: true, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions = &[(
@@ -82,14 +83,18 @@ pub static RULES: &[&Rule] = &[&D1, &D2, &D2C, &D3, &D4, &D5, &D6, &D7, &D8, &D9
 pub static D1: Rule = rule(
     "D1",
     "one snapshot per transaction",
-    TRANSACTIONS,
+    silent(TRANSACTIONS),
     "a transaction sees what was committed when its first statement on a table began",
 )
-.ranked(4);
+.ranked(4)
+.undocumented(
+    "the manual promises isolation and does not say when the snapshot is taken",
+    "hermitage/g-single",
+);
 pub static D2: Rule = rule(
     "D2",
     "the second writer of a row fails",
-    CONCURRENCY,
+    section(CONCURRENCY, "Concurrency Model within a Single Process"),
     "a transaction fails, in the write or at COMMIT, if it changes a value that another has \
      changed since its snapshot, changes or deletes a row that another has deleted, or deletes a \
      row that another has changed",
@@ -98,7 +103,7 @@ pub static D2: Rule = rule(
 pub static D2C: Rule = rule(
     "D2c",
     "conflicts are per column",
-    CONCURRENCY,
+    silent(CONCURRENCY),
     "transactions that write different columns of a row do not conflict, and both changes are \
      kept",
 )
@@ -110,15 +115,20 @@ pub static D2C: Rule = rule(
 pub static D3: Rule = rule(
     "D3",
     "unique keys are checked in the index",
-    INDEXES,
+    silent(INDEXES),
     "a key is taken by any committed row that has it, even if the snapshot does not show the row \
      or an open transaction deletes it; keys that others add in the meantime fail the COMMIT",
 )
-.ranked(2);
+.ranked(2)
+.undocumented(
+    "the manual says that an index enforces the key, and not which transactions' rows it \
+             contains",
+    "duckdb/key-outside-the-snapshot",
+);
 pub static D4: Rule = rule(
     "D4",
     "foreign keys are checked in the index",
-    CONSTRAINTS,
+    section(INDEXES, "Over-Eager Constraint Checking in Foreign Keys"),
     "a row must find the key that it refers to among committed rows and those of its \
      transaction; a key that such a row refers to cannot be deleted, even if this transaction \
      has deleted that row",
@@ -127,30 +137,38 @@ pub static D4: Rule = rule(
 pub static D5: Rule = rule(
     "D5",
     "own writes",
-    TRANSACTIONS,
+    section(TRANSACTIONS, "Transaction Management"),
     "a transaction sees what its own earlier statements wrote; no other transaction does until \
      it commits",
 );
-pub static D6: Rule =
-    rule("D6", "rollback", TRANSACTIONS, "a rollback leaves no trace of what it undoes");
+pub static D6: Rule = rule(
+    "D6",
+    "rollback",
+    section(TRANSACTIONS, "Rolling Back a Transaction"),
+    "a rollback leaves no trace of what it undoes",
+);
 pub static D7: Rule = rule(
     "D7",
     "constraints",
-    CONSTRAINTS,
+    section(CONSTRAINTS, "Check Constraint"),
     "a row that violates NOT NULL or CHECK fails its statement",
 );
 pub static D8: Rule = rule(
     "D8",
     "upserts act on the snapshot",
-    INSERT,
+    silent(INSERT),
     "an INSERT with ON CONFLICT acts on the row of its snapshot that has its key, and fails if a \
      row outside the snapshot has it",
 )
-.ranked(1);
+.ranked(1)
+.undocumented(
+    "the manual does not mention rows outside the snapshot",
+    "duckdb/upsert-outside-the-snapshot",
+);
 pub static D9: Rule = rule(
     "D9",
     "writes find their rows in the snapshot",
-    CONCURRENCY,
+    section(INDEXES, "Constraint Checking in UPDATE Statements"),
     "a write finds its rows in the snapshot; an UPDATE of an indexed column deletes the row and \
      inserts another",
 )

@@ -3,6 +3,7 @@
 use super::mysql_errors::mysql_errors;
 use crate::anomaly::Anomaly;
 use crate::begin_form::BeginForm;
+use crate::citation::{quoted, section, silent};
 use crate::concurrency::{
     CommitPolicy, ConcurrencyModel, Conflicts, CurrentReads, Locking, ScanPolicy,
     SerialOrderPromise, SnapshotAt, SnapshotCheck, SnapshotPolicy, Waits, WriteSubqueries,
@@ -21,11 +22,30 @@ const LK: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-locking.html";
 const ST: &str = "https://dev.mysql.com/doc/refman/8.4/en/commit.html";
 const EH: &str = "https://dev.mysql.com/doc/refman/8.4/en/innodb-error-handling.html";
 const SP: &str = "https://dev.mysql.com/doc/refman/8.4/en/savepoint.html";
-const FK: &str = "https://dev.mysql.com/doc/refman/8.4/en/create-table-foreign-keys.html";
-const OD: &str = "https://dev.mysql.com/doc/refman/8.4/en/insert-on-duplicate.html";
+const FK: &str = "https://dev.mysql.com/doc/refman/8.4/en/ansi-diff-foreign-keys.html";
+const IN: &str = "https://dev.mysql.com/doc/refman/8.4/en/insert.html";
 const CH: &str = "https://dev.mysql.com/doc/refman/8.4/en/constraint-invalid-data.html";
 const UP: &str = "https://dev.mysql.com/doc/refman/8.4/en/update.html";
-const MS: &str = "https://mariadb.com/kb/en/innodb-system-variables/#innodb_snapshot_isolation";
+
+macro_rules! maria {
+    ($page:literal) => {
+        concat!("https://mariadb.com/docs/server/reference/sql-statements/", $page)
+    };
+}
+const MARIA_RR: &str = maria!("transactions/transactions-repeatable-read");
+const MARIA_RC: &str = maria!("transactions/transactions-read-committed");
+const MARIA_SET: &str = maria!("transactions/set-transaction");
+const MARIA_COMMIT: &str = maria!("transactions/commit");
+const MARIA_START: &str = maria!("transactions/start-transaction");
+const MARIA_UPDATE: &str = maria!("data-manipulation/changing-deleting-data/update");
+const MARIA_FOR_UPDATE: &str = maria!("data-manipulation/selecting-data/for-update");
+const MARIA_DUPLICATE: &str =
+    maria!("data-manipulation/inserting-loading-data/insert-default-duplicate-values");
+const MARIA_UPSERT: &str =
+    maria!("data-manipulation/inserting-loading-data/insert-on-duplicate-key-update");
+const MARIA_CONSTRAINT: &str = maria!("data-definition/constraint");
+const MARIA_SAVEPOINT: &str = maria!("transactions/savepoint");
+const MARIA_ROLLBACK: &str = maria!("transactions/rollback");
 
 pub static RULES: &[&Rule] = &[
     &I1, &I2, &I3, &I4, &I5, &I6, &I7, &I8, &I9, &I10, &I11, &I14, &I18, &I19, &I20, &I21, &I22,
@@ -35,59 +55,115 @@ pub static RULES: &[&Rule] = &[
 pub static I1: Rule = rule(
     "I1",
     "the first read creates the read view",
-    CR,
+    section(CR, "Consistent Nonlocking Reads"),
     "at REPEATABLE READ the first plain SELECT creates the read view that all later ones use",
 )
-.ranked(4);
+.ranked(4)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_RR,
+        "All consistent reads within the same transaction read the snapshot established by \
+             the first read.",
+    ),
+)]);
 pub static I2: Rule = rule(
     "I2",
     "one read view per statement",
-    CR,
+    section(CR, "Consistent Nonlocking Reads"),
     "at READ COMMITTED each plain SELECT sees what was committed when it began",
 )
-.ranked(4);
+.ranked(4)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_RC,
+        "Each consistent read, even within the same transaction, sets and reads its own fresh \
+             snapshot.",
+    ),
+)]);
 pub static I3: Rule = rule(
     "I3",
     "dirty reads",
-    IL,
+    section(IL, "Transaction Isolation Levels"),
     "at READ UNCOMMITTED a plain SELECT sees the newest version of each row, committed or not",
 )
-.ranked(3);
+.ranked(3)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_SET,
+        "SELECT statements are performed in a non-locking fashion, but a possible earlier \
+             version of a row might be used.",
+    ),
+)]);
 pub static I4: Rule = rule(
     "I4",
     "reads lock at SERIALIZABLE",
-    IL,
+    section(IL, "Transaction Isolation Levels"),
     "at SERIALIZABLE a plain SELECT inside a transaction locks what it reads; an autocommitted \
      one is a consistent read",
 )
-.ranked(4);
+.ranked(4)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_SET,
+        "InnoDB implicitly converts all plain SELECT statements to SELECT ... LOCK IN SHARE \
+             MODE if autocommit is disabled",
+    ),
+)]);
 pub static I5: Rule = rule(
     "I5",
     "own writes",
-    CR,
+    section(CR, "Consistent Nonlocking Reads"),
     "a transaction sees what its own earlier statements wrote; except at READ UNCOMMITTED no \
      other transaction does until it commits",
-);
+)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_COMMIT,
+        "The COMMIT statement ends a transaction, saving any changes to the data so that they \
+             become visible to subsequent transactions.",
+    ),
+)]);
 pub static I6: Rule = rule(
     "I6",
     "writes read the newest committed rows",
-    CR,
+    section(CR, "Consistent Nonlocking Reads"),
     "UPDATE, DELETE and locking reads see the newest committed rows, whatever the read view of \
      the transaction shows",
 )
-.ranked(2);
+.ranked(2)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_SET,
+        "locking reads (SELECT ... FOR UPDATE), UPDATE, and DELETE statements read the latest \
+             committed version of rows",
+    ),
+)]);
 pub static I7: Rule = rule(
     "I7",
     "consistent snapshot",
-    ST,
+    quoted(ST, "The only isolation level that permits a consistent read is REPEATABLE READ."),
     "START TRANSACTION WITH CONSISTENT SNAPSHOT creates the read view immediately, at REPEATABLE \
      READ",
 )
-.ranked(3);
+.ranked(3)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_START,
+        "The WITH CONSISTENT SNAPSHOT option starts a consistent read for storage engines \
+             such as InnoDB that can do so",
+    ),
+)]);
 pub static I8: Rule = rule(
     "I8",
     "an empty read creates no read view",
-    CR,
+    silent(CR),
     "a SELECT whose condition cannot hold is answered without reading rows and creates no read \
      view; the next SELECT does",
 )
@@ -96,19 +172,28 @@ pub static I8: Rule = rule(
     "the manual says that the first consistent read creates the read view, and does not mention \
      reads that the optimizer answers",
     "mysql/empty-read-makes-no-view",
-);
+)
+.elsewhere(&[("mariadb", silent(MARIA_RR))]);
 pub static I9: Rule = rule(
     "I9",
     "consistent reads inside writes",
-    LS,
+    section(LS, "Locks Set by Different SQL Statements in InnoDB"),
     "below REPEATABLE READ the SELECT inside an INSERT, REPLACE or UPDATE takes no locks and \
      sees what a plain SELECT would",
 )
-.ranked(1);
+.ranked(1)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_SET,
+        "For additional information about InnoDB record-level locks and how it uses them to \
+             execute various types of statements, see InnoDB Lock Modes",
+    ),
+)]);
 pub static I10: Rule = rule(
     "I10",
     "updates that change nothing",
-    UP,
+    silent(UP),
     "an UPDATE that leaves a row unchanged does not count it; if it does not read all columns \
      that it sets, it still writes a version, and from then on the read view shows the newest \
      version of the row",
@@ -119,18 +204,27 @@ pub static I10: Rule = rule(
     "the manual says that MySQL notices when a column is set to its present value, and does not \
      update it",
     "mysql/update-that-changes-nothing",
-);
+)
+.elsewhere(&[("mariadb", silent(MARIA_UPDATE))]);
 pub static I11: Rule = rule(
     "I11",
     "row locks",
-    LS,
+    section(LS, "Locks Set by Different SQL Statements in InnoDB"),
     "a statement waits for a row that another transaction has inserted, changed or locked in a \
      conflicting mode; any scanned row may be locked",
-);
+)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_FOR_UPDATE,
+        "A lock is acquired on the rows, and other transactions are prevented from writing \
+             the rows",
+    ),
+)]);
 pub static I14: Rule = rule(
     "I14",
     "semi-consistent read",
-    IL,
+    section(IL, "Transaction Isolation Levels"),
     "below REPEATABLE READ an UPDATE that reaches a locked row tests its last committed version: \
      if that does not match, the row is skipped; if it does, the UPDATE waits and tests the row \
      again",
@@ -139,64 +233,141 @@ pub static I14: Rule = rule(
 .undocumented(
     "MariaDB's page on SET TRANSACTION says that DELETE does the same; a DELETE waits",
     "mariadb/delete-waits-at-read-committed",
-);
+)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_SET,
+        "record locks for non-matching rows are released after MariaDB has evaluated the \
+             WHERE condition",
+    ),
+)]);
 pub static I18: Rule = rule(
     "I18",
     "unique keys cover all rows",
-    LS,
+    section(LS, "Locks Set by Different SQL Statements in InnoDB"),
     "a statement waits for transactions that are writing or deleting its unique key, and fails \
      with 1062 if the key is taken, even by a row that the read view does not show; only the \
      statement is undone",
 )
-.ranked(2);
+.ranked(2)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_DUPLICATE,
+        "By default, if you try to insert a duplicate row and there is a UNIQUE index, INSERT \
+             stops",
+    ),
+)]);
 pub static I19: Rule = rule(
     "I19",
     "upserts act on the newest committed rows",
-    OD,
+    quoted(
+        IN,
+        "INSERT with an ON DUPLICATE KEY UPDATE clause enables existing rows to be updated if \
+             a row to be inserted would cause a duplicate value",
+    ),
     "IGNORE, REPLACE and ON DUPLICATE KEY UPDATE act on the row that has the key now, even if \
      the read view does not show it",
 )
-.ranked(1);
+.ranked(1)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_UPSERT,
+        "if it finds a duplicate unique or primary key, will instead perform an UPDATE",
+    ),
+)]);
 pub static I20: Rule = rule(
     "I20",
     "foreign keys",
-    FK,
+    section(FK, "FOREIGN KEY Constraint Differences"),
     "a foreign key is checked row by row against the newest committed rows; the referenced row \
      is locked",
 )
-.ranked(2);
+.ranked(2)
+.elsewhere(&[(
+    "mariadb",
+    quoted(MARIA_CONSTRAINT, "When a statement violates a constraint, MariaDB throws an error."),
+)]);
 pub static I21: Rule = rule(
     "I21",
     "rollback to a savepoint",
-    SP,
+    section(SP, "SAVEPOINT, ROLLBACK TO SAVEPOINT, and RELEASE SAVEPOINT Statements"),
     "ROLLBACK TO undoes what was written after the savepoint",
-);
+)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_SAVEPOINT,
+        "it undoes the changes performed after the specified savepoint, and erases all \
+             subsequent savepoints",
+    ),
+)]);
 pub static I22: Rule = rule(
     "I22",
     "deadlock",
-    EH,
+    section(EH, "InnoDB Error Handling"),
     "if transactions wait for each other, one of them is rolled back with 1213",
-);
-pub static I27: Rule = rule("I27", "rollback", EH, "a rollback leaves no trace of what it undoes");
+)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_SET,
+        "ER_CHECKREAD is treated similarly to a deadlock: the entire transaction is rolled \
+             back",
+    ),
+)]);
+pub static I27: Rule = rule(
+    "I27",
+    "rollback",
+    quoted(ST, "ROLLBACK rolls back the current transaction, canceling its changes."),
+    "a rollback leaves no trace of what it undoes",
+)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_ROLLBACK,
+        "destroying any changes to SQL-data so that they never become visible to subsequent \
+             transactions",
+    ),
+)]);
 pub static I28: Rule = rule(
     "I28",
     "locks give a serial order",
-    LK,
+    section(LK, "InnoDB Locking"),
     "at SERIALIZABLE everything that is read or written stays locked, including gaps, so the \
      commit order is a serial order",
 )
-.ranked(2);
+.ranked(2)
+.elsewhere(&[(
+    "mariadb",
+    quoted(
+        MARIA_FOR_UPDATE,
+        "If the isolation level is set to SERIALIZABLE, all plain SELECT statements are \
+             converted to SELECT ... LOCK IN SHARE MODE.",
+    ),
+)]);
 pub static I29: Rule = rule(
     "I29",
     "constraints",
-    CH,
+    section(CH, "Enforced Constraints on Invalid Data"),
     "a row that violates NOT NULL or CHECK fails its statement; IGNORE skips the row, or \
      replaces a NULL with the zero value of its type",
-);
+)
+.elsewhere(&[(
+    "mariadb",
+    quoted(MARIA_CONSTRAINT, "When a statement violates a constraint, MariaDB throws an error."),
+)]);
 pub static M2: Rule = rule(
     "M2",
     "snapshot isolation",
-    MS,
+    quoted(
+        MARIA_SET,
+        "If an UPDATE or DELETE attempts to modify a row that has been changed by a \
+             concurrent transaction since your snapshot was established, the operation is \
+             rejected.",
+    ),
     "with innodb_snapshot_isolation a transaction that writes or locks a row changed after its \
      read view is rolled back with 1020",
 )
@@ -340,24 +511,6 @@ pub(super) fn mysql_page(page: &str, version: &str) -> String {
     }
 }
 
-/// The page of MariaDB's manual on the same subject.
-pub(super) fn mariadb_page(page: &str, _version: &str) -> String {
-    let subject = match page {
-        CR | IL => "set-transaction",
-        LS | LK => "innodb-lock-modes",
-        ST => "start-transaction",
-        EH => "innodb-system-variables/#innodb_deadlock_detect",
-        SP => "savepoint",
-        FK => "foreign-keys",
-        OD => "insert-on-duplicate-key-update",
-        CH => "constraint",
-        UP => "update",
-        other => return other.into(),
-    };
-    let slash = if subject.contains('#') { "" } else { "/" };
-    format!("https://mariadb.com/kb/en/{subject}{slash}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -367,13 +520,25 @@ mod tests {
         let mysql = "https://dev.mysql.com/doc/refman/9.7/en/innodb-consistent-read.html";
         assert_eq!(mysql_page(CR, "9.7.4"), mysql);
         assert_eq!(mysql_page(CR, ""), CR);
-        assert_eq!(
-            mariadb_page(OD, ""),
-            "https://mariadb.com/kb/en/insert-on-duplicate-key-update/"
-        );
-        for rule in RULES {
-            let page = mariadb_page(rule.page, "10.11.8");
-            assert!(page.contains("mariadb.com"), "{}: {page}", rule.id);
+        assert_eq!(mysql_page(CR, "8.0.33"), CR.replace("8.4", "8.0"));
+    }
+
+    #[test]
+    fn rules_cite_the_manual_of_the_engine_that_ran() {
+        let on = |engine: &str, version: &str| TargetInfo {
+            engine: engine.into(),
+            version: version.into(),
+            ..TargetInfo::default()
+        };
+        for rule in RULES.iter().chain([&&I28]) {
+            for engine in ["mariadb", "mariadb+snapshot"] {
+                let page = on(engine, "10.11.8").manual_page(rule);
+                assert!(page.starts_with("https://mariadb.com/"), "{}: {page}", rule.id);
+            }
+            if rule.id != "M2" {
+                let page = on("mysql", "9.7.4").manual_page(rule);
+                assert!(page.starts_with("https://dev.mysql.com/doc/refman/9.7/"), "{page}");
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ pub static DESCRIPTION: EngineDescription = EngineDescription {
     semantics: Some(Semantics {
         rules_hold_for: Since("10.0"),
         rules: innodb::RULES,
-        manual: innodb::mariadb_page,
+        manual: |page, _| page.into(),
         concurrency_model: super::mysql::concurrency_model,
         page: PageSection { title: "InnoDB", about: None, levels: &[], settings: &[], also: &[] },
     }),
@@ -30,7 +30,7 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::MYSQL,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions = &[

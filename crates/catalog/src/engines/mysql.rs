@@ -41,7 +41,7 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::MYSQL,
     lacks: LACKS,
     for_share: Since("8.0"),
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions = &[

@@ -3,6 +3,7 @@
 
 use crate::availability::Availability::Never;
 use crate::capabilities::CapabilityTable;
+use crate::citation::Citation;
 use crate::concurrency::ConcurrencyModel;
 use crate::description::DialectTable;
 use crate::dialect::{self, Family, Quirks};
@@ -15,7 +16,7 @@ pub const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::POSTGRES,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions = &[(
@@ -68,24 +69,49 @@ const LACKS: FeatureExceptions = &[(
 pub const CAPABILITIES: CapabilityTable =
     CapabilityTable { addresses_rows: false, ..CapabilityTable::NONE };
 
-static READ: Rule = rule("G1", "snapshot", "", "a transaction sees what its snapshot contains");
-static OWN_WRITES: Rule =
-    rule("G2", "own writes", "", "a transaction sees what its own earlier statements wrote");
-static WRITE: Rule = rule("G3", "writes", "", "a write finds its rows in the snapshot");
-static CONFLICT: Rule =
-    rule("G4", "write conflicts", "", "a write fails on a row that was changed after the snapshot");
-static LOCKS: Rule =
-    rule("G5", "row locks", "", "a statement waits for a row that another transaction has locked");
-static UNIQUE: Rule = rule("G6", "unique keys", "", "a key that is taken fails the statement");
-static FOREIGN: Rule = rule("G7", "foreign keys", "", "a row needs the row that it refers to");
-static UPSERT: Rule = rule("G8", "upserts", "", "an upsert acts on the row that has its key");
-static DEADLOCK: Rule =
-    rule("G9", "deadlock", "", "if transactions wait for each other, one of them fails");
-static CONSTRAINT: Rule =
-    rule("G10", "constraints", "", "a row that violates a constraint fails its statement");
-static ROLLBACK: Rule = rule("G11", "rollback", "", "a rollback leaves no trace of what it undoes");
+static READ: Rule =
+    rule("G1", "snapshot", Citation::NONE, "a transaction sees what its snapshot contains");
+static OWN_WRITES: Rule = rule(
+    "G2",
+    "own writes",
+    Citation::NONE,
+    "a transaction sees what its own earlier statements wrote",
+);
+static WRITE: Rule = rule("G3", "writes", Citation::NONE, "a write finds its rows in the snapshot");
+static CONFLICT: Rule = rule(
+    "G4",
+    "write conflicts",
+    Citation::NONE,
+    "a write fails on a row that was changed after the snapshot",
+);
+static LOCKS: Rule = rule(
+    "G5",
+    "row locks",
+    Citation::NONE,
+    "a statement waits for a row that another transaction has locked",
+);
+static UNIQUE: Rule =
+    rule("G6", "unique keys", Citation::NONE, "a key that is taken fails the statement");
+static FOREIGN: Rule =
+    rule("G7", "foreign keys", Citation::NONE, "a row needs the row that it refers to");
+static UPSERT: Rule =
+    rule("G8", "upserts", Citation::NONE, "an upsert acts on the row that has its key");
+static DEADLOCK: Rule = rule(
+    "G9",
+    "deadlock",
+    Citation::NONE,
+    "if transactions wait for each other, one of them fails",
+);
+static CONSTRAINT: Rule = rule(
+    "G10",
+    "constraints",
+    Citation::NONE,
+    "a row that violates a constraint fails its statement",
+);
+static ROLLBACK: Rule =
+    rule("G11", "rollback", Citation::NONE, "a rollback leaves no trace of what it undoes");
 static SERIAL: Rule =
-    rule("G12", "serial order", "", "the committed transactions have a serial order");
+    rule("G12", "serial order", Citation::NONE, "the committed transactions have a serial order");
 
 static RULES: RuleSet = RuleSet {
     read: &READ,

@@ -4,6 +4,7 @@ use super::STANDARD_LEVELS;
 use crate::anomaly::Anomaly;
 use crate::availability::Availability::{Always, Never, Since};
 use crate::capabilities::CapabilityTable;
+use crate::citation::quoted;
 use crate::concurrency::{
     ConcurrencyModel, Conflicts, Constraints, ErrorScope, Locking, SnapshotAt, SnapshotPolicy,
     Waits, WriteConflictPolicy,
@@ -47,7 +48,7 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::POSTGRES,
     lacks: LACKS,
     for_share: Always,
-    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: false },
+    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: false, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions = &[
@@ -67,9 +68,7 @@ const LOCKS: &str = "https://www.postgresql.org/docs/current/explicit-locking.ht
 const DEADLOCKS: &str =
     "https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-DEADLOCKS";
 const UNIQUE: &str = "https://www.postgresql.org/docs/current/index-unique-checks.html";
-const INSERT: &str = "https://www.postgresql.org/docs/current/sql-insert.html#SQL-ON-CONFLICT";
-const FOREIGN: &str =
-    "https://www.postgresql.org/docs/current/ddl-constraints.html#DDL-CONSTRAINTS-FK";
+const FOREIGN: &str = "https://www.postgresql.org/docs/current/sql-createtable.html";
 const SAVEPOINT: &str = "https://www.postgresql.org/docs/current/sql-rollback-to.html";
 const ROLLBACK: &str = "https://www.postgresql.org/docs/current/sql-rollback.html";
 const CHECKS: &str = "https://www.postgresql.org/docs/current/ddl-constraints.html";
@@ -80,7 +79,11 @@ pub static RULES: &[&Rule] =
 pub static P1: Rule = rule(
     "P1",
     "one snapshot per statement",
-    RC,
+    quoted(
+        RC,
+        "In effect, a SELECT query sees a snapshot of the database as of the instant the \
+             query begins to run.",
+    ),
     "at READ COMMITTED each statement sees what was committed when it began; READ UNCOMMITTED is \
      the same",
 )
@@ -88,7 +91,7 @@ pub static P1: Rule = rule(
 pub static P2: Rule = rule(
     "P2",
     "writes find their rows in a snapshot",
-    RC,
+    quoted(RC, "they will only find target rows that were committed as of the command start time"),
     "at READ COMMITTED a write finds its rows in the statement's snapshot, waits for \
      transactions that have changed one of them, skips rows that were deleted, and tests updated \
      rows again",
@@ -97,7 +100,11 @@ pub static P2: Rule = rule(
 pub static P3: Rule = rule(
     "P3",
     "re-check of updated rows",
-    RC,
+    quoted(
+        RC,
+        "it can see the effects of concurrent updating commands on the same rows it is trying \
+             to update, but it does not see effects of those commands on other rows",
+    ),
     "the second test uses the newest version of the updated row, and everything else as it was \
      when the statement began",
 )
@@ -105,7 +112,11 @@ pub static P3: Rule = rule(
 pub static P5: Rule = rule(
     "P5",
     "upserts act on rows outside the snapshot",
-    RC,
+    quoted(
+        RC,
+        "the UPDATE clause will affect that row, even though possibly no version of that row \
+             is conventionally visible to the command",
+    ),
     "at READ COMMITTED an INSERT with ON CONFLICT acts on the row that has its key, even if the \
      row is not in its snapshot",
 )
@@ -113,7 +124,11 @@ pub static P5: Rule = rule(
 pub static P7: Rule = rule(
     "P7",
     "one snapshot per transaction",
-    RR,
+    quoted(
+        RR,
+        "a query in a repeatable read transaction sees a snapshot as of the start of the \
+             first non-transaction-control statement in the transaction",
+    ),
     "from REPEATABLE READ on a transaction sees what was committed when its first statement \
      began",
 )
@@ -121,7 +136,11 @@ pub static P7: Rule = rule(
 pub static P7W: Rule = rule(
     "P7w",
     "first updater wins",
-    RR,
+    quoted(
+        RR,
+        "a repeatable read transaction cannot modify or lock rows changed by other \
+             transactions after the repeatable read transaction began",
+    ),
     "from REPEATABLE READ on a statement that writes or locks a row changed after the snapshot \
      fails with 40001",
 )
@@ -129,21 +148,38 @@ pub static P7W: Rule = rule(
 pub static P8: Rule = rule(
     "P8",
     "upserts fail on rows outside the snapshot",
-    INSERT,
+    quoted(
+        RC,
+        "due to the outcome of another transaction whose effects are not visible to the INSERT \
+         snapshot. Again, this is only the case in Read Committed mode.",
+    ),
     "from REPEATABLE READ on an INSERT with ON CONFLICT fails with 40001 if the row that has its \
      key is not in the snapshot",
 )
-.ranked(1);
+.ranked(1)
+.undocumented(
+    "the manual says that upserts act on such rows at READ COMMITTED only, and not that \
+             they fail at the other levels",
+    "postgres/upsert-outside-the-snapshot",
+);
 pub static P9: Rule = rule(
     "P9",
     "serial order differs from commit order",
-    SER,
+    quoted(
+        SER,
+        "detection of the conditions which could cause a serialization anomaly will trigger a \
+             serialization failure",
+    ),
     "at SERIALIZABLE any statement may fail with 40001 in order to keep a serial order",
 );
 pub static P10: Rule = rule(
     "P10",
     "unique keys cover all rows",
-    UNIQUE,
+    quoted(
+        UNIQUE,
+        "If a conflicting row has been inserted by an as-yet-uncommitted transaction, the \
+             would-be inserter must wait to see if that transaction commits.",
+    ),
     "a statement waits for transactions that are writing or deleting its unique key, and fails \
      with 23505 if the key is taken, even by a row that is not in the snapshot",
 )
@@ -151,41 +187,79 @@ pub static P10: Rule = rule(
 pub static P11: Rule = rule(
     "P11",
     "rollback to a savepoint",
-    SAVEPOINT,
+    quoted(
+        SAVEPOINT,
+        "Roll back all commands that were executed after the savepoint was established.",
+    ),
     "ROLLBACK TO undoes all writes and releases all locks made after the savepoint",
 );
 pub static P12: Rule = rule(
     "P12",
     "row locks",
-    LOCKS,
+    quoted(
+        LOCKS,
+        "Row-level locks do not affect data querying; they block only writers and lockers to \
+             the same row.",
+    ),
     "a statement waits for a row that another transaction has changed or locked in a conflicting \
      mode",
 );
 pub static P12F: Rule = rule(
     "P12f",
     "foreign keys",
-    FOREIGN,
+    quoted(
+        FOREIGN,
+        "A constraint that is not deferrable will be checked immediately after every command.",
+    ),
     "a foreign key is checked at the end of the statement; the referenced row is locked against \
      changes of its key",
 )
-.ranked(2);
+.ranked(2)
+.undocumented(
+    "the manual does not say that the check locks the referenced row",
+    "postgres/foreign-key-locks-the-parent",
+);
 pub static P14: Rule = rule(
     "P14",
     "own writes",
-    RC,
+    quoted(
+        RC,
+        "SELECT does see the effects of previous updates executed within its own transaction, \
+             even though they are not yet committed",
+    ),
     "a transaction sees what its own earlier statements wrote; no other transaction does until \
      it commits",
 );
 pub static P15: Rule = rule(
     "P15",
     "deadlock",
-    DEADLOCKS,
+    quoted(
+        DEADLOCKS,
+        "PostgreSQL automatically detects deadlock situations and resolves them by aborting \
+             one of the transactions involved",
+    ),
     "if transactions wait for each other, one of them fails with 40P01",
 );
-pub static P16: Rule =
-    rule("P16", "constraints", CHECKS, "a row that violates NOT NULL or CHECK fails its statement");
-pub static P17: Rule =
-    rule("P17", "rollback", ROLLBACK, "a rollback leaves no trace of what it undoes");
+pub static P16: Rule = rule(
+    "P16",
+    "constraints",
+    quoted(
+        CHECKS,
+        "If a user attempts to store data in a column that would violate a constraint, an \
+             error is raised.",
+    ),
+    "a row that violates NOT NULL or CHECK fails its statement",
+);
+pub static P17: Rule = rule(
+    "P17",
+    "rollback",
+    quoted(
+        ROLLBACK,
+        "ROLLBACK rolls back the current transaction and causes all the updates made by the \
+             transaction to be discarded.",
+    ),
+    "a rollback leaves no trace of what it undoes",
+);
 
 const BASE: RuleSet = RuleSet {
     read: &P7,

@@ -4,6 +4,7 @@ use crate::anomaly::Anomaly;
 use crate::availability::Availability::{Always, Never, Since};
 use crate::begin_form::BeginForm;
 use crate::capabilities::{CapabilityTable, Gather};
+use crate::citation::quoted;
 use crate::concurrency::{
     CommitPolicy, ConcurrencyModel, Conflicts, LockGranularity, Locking, SerialOrderPromise,
     SnapshotAt, SnapshotPolicy, Waits,
@@ -49,7 +50,7 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::SQLITE,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions = &[(
@@ -93,13 +94,17 @@ pub static RULES: &[&Rule] =
 pub static S1: Rule = rule(
     "S1",
     "one writer",
-    ISOLATION,
+    quoted(ISOLATION, "There can only be a single writer at a time to an SQLite database."),
     "one connection writes at a time; the others wait or get BUSY",
 );
 pub static S2: Rule = rule(
     "S2",
     "one snapshot per transaction",
-    TRANSACTION,
+    quoted(
+        TRANSACTION,
+        "DEFERRED means that the transaction does not actually start until the database is \
+             first accessed.",
+    ),
     "BEGIN takes no snapshot; the first statement fixes what the transaction sees (BEGIN \
      IMMEDIATE does so itself, and makes the transaction the writer)",
 )
@@ -107,7 +112,11 @@ pub static S2: Rule = rule(
 pub static S3: Rule = rule(
     "S3",
     "no writes on an old snapshot",
-    BUSY_SNAPSHOT,
+    quoted(
+        BUSY_SNAPSHOT,
+        "another database connection has already written to the database and thus invalidated \
+             prior reads",
+    ),
     "with a write-ahead log a transaction that has read cannot write once another has committed \
      since: BUSY_SNAPSHOT",
 )
@@ -115,14 +124,22 @@ pub static S3: Rule = rule(
 pub static S4: Rule = rule(
     "S4",
     "commits wait for readers",
-    TRANSACTION,
+    quoted(
+        TRANSACTION,
+        "An attempt to execute COMMIT might also result in an SQLITE_BUSY return code if an \
+             another thread or process has an open read connection.",
+    ),
     "with a rollback journal a COMMIT waits until no other transaction reads; transactions that \
      wait for each other get BUSY",
 );
 pub static S6: Rule = rule(
     "S6",
     "conflict clauses",
-    CONFLICT,
+    quoted(
+        CONFLICT,
+        "aborts the current SQL statement with an SQLITE_CONSTRAINT error and backs out any \
+             changes made by the current SQL statement",
+    ),
     "a violated constraint undoes its statement; IGNORE skips the row, REPLACE deletes the rows \
      that conflict with it",
 )
@@ -130,36 +147,64 @@ pub static S6: Rule = rule(
 pub static S7: Rule = rule(
     "S7",
     "upserts",
-    UPSERT,
+    quoted(
+        UPSERT,
+        "the insert is omitted and the corresponding DO NOTHING or DO UPDATE operation is \
+             performed instead",
+    ),
     "an upsert changes the row that has its key instead of inserting one",
 )
 .ranked(1);
 pub static S8: Rule = rule(
     "S8",
     "foreign keys",
-    FOREIGN,
+    quoted(
+        FOREIGN,
+        "in violation at the conclusion the statement, an exception is thrown and the effects \
+             of the statement are reverted",
+    ),
     "a foreign key is checked at the end of the statement; its actions are part of the statement",
 )
 .ranked(2);
 pub static S9: Rule = rule(
     "S9",
     "own writes",
-    ISOLATION,
+    quoted(
+        ISOLATION,
+        "Changes made in one database connection are invisible to all other database \
+             connections prior to commit.",
+    ),
     "a transaction sees its own earlier writes; no other transaction does until it commits",
 );
 pub static S10: Rule = rule(
     "S10",
     "rollback to a savepoint",
-    SAVEPOINT,
+    quoted(
+        SAVEPOINT,
+        "The ROLLBACK TO command reverts the state of the database back to what it was just \
+             after the corresponding SAVEPOINT.",
+    ),
     "ROLLBACK TO undoes what was written after the savepoint",
 );
-pub static S11: Rule =
-    rule("S11", "rollback", TRANSACTION, "a rollback leaves no trace of what it undoes");
+pub static S11: Rule = rule(
+    "S11",
+    "rollback",
+    quoted(
+        ISOLATION,
+        "a separate rollback journal file is constructed that is able to restore the database \
+             to its original state if the transaction rolls back",
+    ),
+    "a rollback leaves no trace of what it undoes",
+);
 
 pub static S12: Rule = rule(
     "S12",
     "one shared cache",
-    SHARED_CACHE_PAGE,
+    quoted(
+        SHARED_CACHE_PAGE,
+        "Once a connection obtains a table lock, it is not released until the current \
+             transaction (read or write) is concluded.",
+    ),
     "in a shared cache a statement reads the present rows; the tables that it has read cannot \
      change until its transaction ends",
 )
@@ -167,14 +212,22 @@ pub static S12: Rule = rule(
 pub static S13: Rule = rule(
     "S13",
     "table locks",
-    SHARED_CACHE_PAGE,
+    quoted(
+        SHARED_CACHE_PAGE,
+        "a single table may have any number of active read-locks or a single active write \
+             lock",
+    ),
     "in a shared cache one transaction writes at a time, and a table has either readers or one \
      writer; a statement that needs a conflicting lock gets LOCKED",
 );
 pub static S14: Rule = rule(
     "S14",
     "uncommitted reads",
-    SHARED_CACHE_PAGE,
+    quoted(
+        SHARED_CACHE_PAGE,
+        "A database connection in read-uncommitted mode does not attempt to obtain read-locks \
+             before reading from database tables",
+    ),
     "with PRAGMA read_uncommitted a SELECT takes no locks and sees what others have not \
      committed",
 )

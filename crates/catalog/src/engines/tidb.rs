@@ -6,6 +6,7 @@ use crate::anomaly::Anomaly;
 use crate::availability::Availability::{Never, Since};
 use crate::begin_form::BeginForm;
 use crate::capabilities::{CapabilityTable, CurrentReadScope};
+use crate::citation::{section, silent};
 use crate::concurrency::{
     AssignmentOrder, ConcurrencyModel, Conflicts, CurrentReads, Locking, ScanPolicy, SnapshotAt,
     SnapshotPolicy, WriteConflictPolicy, WriteSubqueries,
@@ -51,7 +52,7 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::MYSQL,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions =
@@ -63,6 +64,8 @@ pub(super) const CAPABILITIES: CapabilityTable =
 const ISOLATION: &str = "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels";
 const PESSIMISTIC: &str = "https://docs.pingcap.com/tidb/stable/pessimistic-transaction";
 const OPTIMISTIC: &str = "https://docs.pingcap.com/tidb/stable/optimistic-transaction";
+const ROLLBACK: &str = "https://docs.pingcap.com/tidb/stable/sql-statement-rollback";
+const FOREIGN_KEY: &str = "https://docs.pingcap.com/tidb/stable/foreign-key";
 const CONSTRAINTS: &str = "https://docs.pingcap.com/tidb/stable/constraints";
 
 pub static RULES: &[&Rule] =
@@ -71,21 +74,21 @@ pub static RULES: &[&Rule] =
 pub static T1: Rule = rule(
     "T1",
     "one snapshot per transaction",
-    PESSIMISTIC,
+    section(PESSIMISTIC, "Behaviors"),
     "at REPEATABLE READ a plain SELECT sees what was committed when the transaction began",
 )
 .ranked(4);
 pub static T2: Rule = rule(
     "T2",
     "writes read the newest committed rows",
-    PESSIMISTIC,
+    section(PESSIMISTIC, "Behaviors"),
     "writes and locking reads see the newest committed rows, and scan again after a wait",
 )
 .ranked(2);
 pub static T3: Rule = rule(
     "T3",
     "rows are found first and locked afterwards",
-    PESSIMISTIC,
+    section(PESSIMISTIC, "Differences from MySQL InnoDB"),
     "a write first finds its rows and then locks them; it neither sees nor waits for rows that \
      others are inserting",
 )
@@ -93,43 +96,51 @@ pub static T3: Rule = rule(
 pub static T6: Rule = rule(
     "T6",
     "one snapshot per statement",
-    ISOLATION,
+    section(ISOLATION, "Read Committed isolation level"),
     "at READ COMMITTED each statement sees what was committed when it began",
 )
 .ranked(4);
 pub static T7: Rule = rule(
     "T7",
     "row locks",
-    PESSIMISTIC,
+    section(PESSIMISTIC, "Differences from MySQL InnoDB"),
     "a statement waits for a row that another transaction has locked; gaps are not locked",
 );
 pub static T9: Rule = rule(
     "T9",
     "unique keys cover all rows",
-    CONSTRAINTS,
+    section(CONSTRAINTS, "UNIQUE KEY: Pessimistic transactions"),
     "a key that is taken fails the statement, even if its row is not in the snapshot",
 )
 .ranked(2);
 pub static T12: Rule = rule(
     "T12",
     "deadlock",
-    PESSIMISTIC,
+    section(PESSIMISTIC, "Behaviors"),
     "if transactions wait for each other, one of them is rolled back with 1213",
 );
-pub static T13: Rule =
-    rule("T13", "own writes", PESSIMISTIC, "a transaction sees what its own statements wrote");
-pub static T14: Rule =
-    rule("T14", "rollback", PESSIMISTIC, "a rollback leaves no trace of what it undoes");
+pub static T13: Rule = rule(
+    "T13",
+    "own writes",
+    section(ISOLATION, "Repeatable Read isolation level"),
+    "a transaction sees what its own statements wrote",
+);
+pub static T14: Rule = rule(
+    "T14",
+    "rollback",
+    section(ROLLBACK, "ROLLBACK"),
+    "a rollback leaves no trace of what it undoes",
+);
 pub static T15: Rule = rule(
     "T15",
     "foreign keys",
-    CONSTRAINTS,
+    section(FOREIGN_KEY, "Locking"),
     "a foreign key is checked against the newest committed rows",
 );
 pub static T16: Rule = rule(
     "T16",
     "one snapshot per optimistic transaction",
-    OPTIMISTIC,
+    section(OPTIMISTIC, "Principles of optimistic transactions"),
     "an optimistic transaction sees what was committed when it began, at every level, even where \
      it writes or reads FOR UPDATE",
 )
@@ -137,7 +148,7 @@ pub static T16: Rule = rule(
 pub static T17: Rule = rule(
     "T17",
     "writes are buffered until COMMIT",
-    OPTIMISTIC,
+    section(OPTIMISTIC, "Principles of optimistic transactions"),
     "the writes of an optimistic transaction are buffered until its COMMIT: they lock nothing, \
      and no other transaction waits for them",
 )
@@ -145,7 +156,7 @@ pub static T17: Rule = rule(
 pub static T18: Rule = rule(
     "T18",
     "first committer wins",
-    OPTIMISTIC,
+    section(OPTIMISTIC, "Conflict detection"),
     "the COMMIT of an optimistic transaction fails with 9007 if another transaction has changed, \
      since it began, a row that it wrote, read FOR UPDATE or refers to",
 )
@@ -153,7 +164,7 @@ pub static T18: Rule = rule(
 pub static T19: Rule = rule(
     "T19",
     "keys are checked at COMMIT",
-    CONSTRAINTS,
+    section(CONSTRAINTS, "UNIQUE KEY: Optimistic transactions"),
     "a plain INSERT of an optimistic transaction does not check whether its key is free: if it \
      was taken in the snapshot, the COMMIT fails with 1062",
 )
@@ -161,7 +172,7 @@ pub static T19: Rule = rule(
 pub static T20: Rule = rule(
     "T20",
     "a COMMIT that meets a lock",
-    OPTIMISTIC,
+    silent(OPTIMISTIC),
     "the COMMIT of an optimistic transaction waits for locks of transactions that began before \
      it, and fails with 9007 on a lock of one that began later",
 )
@@ -170,7 +181,7 @@ pub static T20: Rule = rule(
 pub static T21: Rule = rule(
     "T21",
     "foreign keys are checked on the snapshot",
-    CONSTRAINTS,
+    section(FOREIGN_KEY, "Locking"),
     "an optimistic transaction checks foreign keys on its snapshot; its COMMIT fails if they no \
      longer hold",
 )

@@ -5,6 +5,7 @@ use super::sqlite;
 use crate::availability::Availability::{Never, Since};
 use crate::begin_form::BeginForm;
 use crate::capabilities::CapabilityTable;
+use crate::citation::{section, silent};
 use crate::concurrency::{ConcurrencyModel, Conflicts, SnapshotAt, SnapshotPolicy};
 use crate::description::{DialectTable, EngineDescription, PageSection, Semantics};
 use crate::dialect::{self, Family, Quirks};
@@ -44,7 +45,7 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::SQLITE,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false },
+    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
 };
 
 const LACKS: FeatureExceptions = &[
@@ -104,14 +105,14 @@ pub static RULES: &[&Rule] = &[&U2, &U2W, &U4, &U5, &U6];
 pub static U2: Rule = rule(
     "U2",
     "one snapshot per transaction",
-    TURSO,
+    section(TURSO, "Read snapshot isolation"),
     "a concurrent transaction sees what was committed when it began",
 )
 .ranked(4);
 pub static U2W: Rule = rule(
     "U2w",
     "the second writer of a row fails",
-    TURSO,
+    section(TURSO, "Commit and conflict detection"),
     "a transaction that writes a row changed by another since its snapshot fails, at the write \
      or at COMMIT",
 )
@@ -124,13 +125,23 @@ pub static U2W: Rule = rule(
 pub static U4: Rule = rule(
     "U4",
     "keys are checked at COMMIT",
-    TURSO,
+    silent(TURSO),
     "a key that another transaction has taken since the snapshot fails the COMMIT",
 )
-.ranked(2);
-pub static U5: Rule =
-    rule("U5", "own writes", TURSO, "a transaction sees what its own earlier statements wrote");
-pub static U6: Rule = rule("U6", "rollback", TURSO, "a rollback leaves no trace of what it undoes");
+.ranked(2)
+.undocumented("the manual mentions conflicts of rows, not of keys", "turso/key-at-the-commit");
+pub static U5: Rule = rule(
+    "U5",
+    "own writes",
+    section(TURSO, "Read snapshot isolation"),
+    "a transaction sees what its own earlier statements wrote",
+);
+pub static U6: Rule = rule(
+    "U6",
+    "rollback",
+    section(TURSO, "Transactions"),
+    "a rollback leaves no trace of what it undoes",
+);
 
 static TURSO_RULES: RuleSet = RuleSet {
     read: &U2,

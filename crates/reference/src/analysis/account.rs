@@ -4,7 +4,7 @@
 //! A statement that ends a prediction ends the account as well: everything after
 //! it depends on what it did.
 
-use super::{Analysis, Conclusion, NamedAnomaly, SerialOrder};
+use super::{Analysis, Conclusion, ControlRun, NamedAnomaly, SerialOrder};
 use crate::model::{Look, ReferenceModel};
 use crate::subject::Subject;
 use crate::world::{End, FIRST_ROWS};
@@ -75,6 +75,9 @@ pub struct CitedRule {
     pub name: String,
     pub about: String,
     pub page: String,
+    /// What the page says, word for word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quotation: Option<String>,
 }
 
 impl CitedRule {
@@ -85,6 +88,7 @@ impl CitedRule {
             name: rule.name.into(),
             about: rule.about.into(),
             page: on.manual_page(rule),
+            quotation: on.citation(rule).quotation().map(String::from),
         }
     }
 }
@@ -98,6 +102,8 @@ pub struct Steps {
     /// What a statement waited for, and whose writes it saw or did not see.
     pub sights: BTreeMap<usize, Vec<String>>,
     pub unmodelled: BTreeMap<usize, String>,
+    /// The statement that breaks a rule, with the rows that it read.
+    pub control: Option<ControlRun>,
 }
 
 impl ReferenceModel<'_> {
@@ -112,6 +118,7 @@ impl ReferenceModel<'_> {
             settled: self.trace.settled().clone(),
             sights,
             unmodelled: self.trace.unmodelled().clone(),
+            control: None,
         }
     }
 
@@ -210,7 +217,7 @@ fn run_verdict(subject: &Subject<'_>, analysis: &Analysis) -> (Verdict, String) 
         (Conclusion::Allowed { .. }, Some(SerialOrder::Found(order))) => {
             let commits: Vec<String> = executed_transactions(subject.history)
                 .into_iter()
-                .filter(|t| t.committed())
+                .filter(|t| t.committed() && !t.steps.iter().all(|s| subject.is_utility(*s)))
                 .map(|t| t.session)
                 .collect();
             let order = match *order == commits {

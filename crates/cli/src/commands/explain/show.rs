@@ -204,6 +204,15 @@ fn differing_steps(first: &Account, other: &Account) -> Vec<StepAccount> {
     pairs.filter(|(a, b)| !same(a, b)).map(|(_, b)| b.clone()).collect()
 }
 
+/// A driver's quotation may be longer than one line of text should be.
+const LONGEST_QUOTATION: usize = 200;
+
+/// What the manual says, where it fits in one line.
+fn quotation(rule: &CitedRule) -> Option<String> {
+    let line = format!("{:6}“{}”", "", rule.quotation.as_deref()?);
+    (line.chars().count() <= LONGEST_QUOTATION).then_some(line)
+}
+
 /// The rules with the numbers of their manual pages, then the pages.
 pub fn footnotes(console: &Console, rules: &[&CitedRule]) -> Vec<String> {
     let mut pages: Vec<&str> = Vec::new();
@@ -216,6 +225,7 @@ pub fn footnotes(console: &Console, rules: &[&CitedRule]) -> Vec<String> {
         });
         let name = console.paint(Style::Strong, &rule.name);
         lines.push(format!("{:6}{name}: {} [{}]", rule.id, rule.about, number + 1));
+        lines.extend(quotation(rule).map(|line| console.paint(Style::Dim, &line)));
     }
     for (number, page) in pages.iter().enumerate() {
         lines.push(console.paint(Style::Dim, &format!("[{}] {page}", number + 1)));
