@@ -94,7 +94,7 @@ pub mod version_tables;
 mod world;
 
 pub use analysis::{
-    Account, Analysis, AnomalyClass, CitedRule, Conclusion, NamedAnomaly, SerialOrder,
+    Account, Analysis, AnomalyClass, CitedRule, Conclusion, ControlRun, NamedAnomaly, SerialOrder,
     SerialSearch, StepAccount, StepVerdict, analyse, cause, with_serial_search,
 };
 pub use subject::Subject;

@@ -1,5 +1,6 @@
 //! The account of a run: what each statement read and wrote, and by which rules.
 
+use super::control::check_without_concurrency;
 use super::executor::Executor;
 use crate::error::HuntError;
 use crate::run::Fixture;
@@ -45,6 +46,8 @@ fn inquire(
         Inquiry::new(
             |channel| async move { analyse(subject, &channel, SerialSearch::Always).await },
         );
-    let analysis = executor.inquire(about, inquiry, &mut Vec::new())?;
+    let mut analysis = executor.inquire(about, inquiry, &mut Vec::new())?;
+    let (history, reading) = (subject.history, &subject.reading);
+    check_without_concurrency(executor, about.1, history, reading, &mut analysis)?;
     Ok(Account::new(subject, &analysis))
 }

@@ -1,6 +1,7 @@
 //! Checks one case with all oracles: the concurrent run, the further runs that they request, and
 //! their verdicts.
 
+use super::control::check_without_concurrency;
 use super::executor::Executor;
 use crate::error::HuntError;
 pub use crate::run::{CheckResult, ModelCoverage, Violation};
@@ -123,7 +124,9 @@ pub fn check(
             Inquiry::new(
                 |channel| async move { with_serial_search(subject, &channel, *found).await },
             );
-        analysis = Some(Box::new(executor.inquire((fixture, case), inquiry, &mut known)?));
+        let mut found = executor.inquire((fixture, case), inquiry, &mut known)?;
+        check_without_concurrency(executor, case, &concurrent, reading, &mut found)?;
+        analysis = Some(Box::new(found));
     }
     Ok(CheckResult {
         concurrent,

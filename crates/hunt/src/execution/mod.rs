@@ -11,5 +11,6 @@ pub mod account;
 pub mod cause;
 pub mod check;
 pub mod confirm;
+mod control;
 mod evaluation_cache;
 pub mod executor;

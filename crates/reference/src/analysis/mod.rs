@@ -8,6 +8,7 @@
 mod account;
 mod anomaly;
 pub mod cause;
+mod control;
 mod serial_order;
 
 use crate::model::ReferenceModel;
@@ -18,6 +19,7 @@ use account::Steps;
 pub use account::{Account, CitedRule, StepAccount, StepVerdict};
 use anomaly::name_anomaly;
 pub use anomaly::{AnomalyClass, NamedAnomaly};
+pub use control::ControlRun;
 use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
 use isolde_model::inquiry::Channel;
@@ -80,6 +82,18 @@ pub struct Analysis {
     pub(crate) serial: Option<SerialOrder>,
     /// The anomaly, if the run is within the rules and no serial order explains it.
     pub anomaly: Option<NamedAnomaly>,
+}
+
+impl Analysis {
+    /// The control run for a conclusion that the rows or the row count of a statement are wrong.
+    pub fn control_run(&self) -> Option<&ControlRun> {
+        match &self.conclusion {
+            Conclusion::Broken {
+                breach: Breach::Rows { .. } | Breach::RowCount { .. }, ..
+            } => self.steps.control.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 /// Replays a run and concludes whether the rules allow it.
@@ -225,8 +239,10 @@ async fn search_replays(
             Stop::Tried => {}
             Stop::Outside { step, rule, breach } => {
                 if farthest.as_ref().is_none_or(|(at, ..)| reached > *at) {
+                    let mut steps = model.steps();
+                    steps.control = step.and_then(|step| model.control_run(step));
                     let broken = Conclusion::Broken { step, rule: Some(rule), breach };
-                    farthest = Some((reached, broken, model.steps()));
+                    farthest = Some((reached, broken, steps));
                 }
             }
         }
