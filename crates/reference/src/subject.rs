@@ -3,7 +3,7 @@
 use isolde_catalog::{self as catalog, ConcurrencyModel, SerialOrderPromise};
 use isolde_model::Level;
 use isolde_model::history::{EventKind, History};
-use isolde_model::parsed_case::ParsedCase;
+use isolde_model::parsed_case::{Operation, ParsedCase};
 use isolde_sql::BeginForm;
 use std::borrow::Cow;
 
@@ -37,6 +37,11 @@ impl<'a> Subject<'a> {
         begun: Option<BeginForm>,
     ) -> Option<ConcurrencyModel> {
         catalog::concurrency_model(&self.history.on, self.reading.levels[step], begun)
+    }
+
+    /// Whether a step neither reads nor changes rows.
+    pub(crate) fn is_utility(&self, step: usize) -> bool {
+        matches!(self.reading.operations[step], Operation::Utility(_))
     }
 
     pub(crate) fn reply(&self, step: usize) -> Option<&'a EventKind> {

@@ -1,9 +1,9 @@
 //! The features that statements exercise.
 
 use crate::ast::{
-    Access, Begin, BeginMode, Conflict, Control, Ddl, Expr, Index, Insert, InsertSource, JoinKind,
-    LockPatience, LockStrength, OnDelete, Order, Schema, Select, SetOperator, Source, Stmt, Table,
-    Type, Write,
+    Access, Begin, BeginMode, Binary, Conflict, Control, Ddl, Expr, Function, Index, Insert,
+    InsertSource, JoinKind, LockPatience, LockStrength, OnDelete, Order, Schema, Select,
+    SetOperator, Source, Stmt, Table, Type, Write,
 };
 use isolde_catalog::Feature;
 
@@ -107,6 +107,11 @@ fn of_expression(expression: &Expr, found: &mut Vec<Feature>) {
         Expr::Aggregate { .. } => Some(Feature::Aggregate),
         Expr::Window { .. } => Some(Feature::Window),
         Expr::Case { .. } => Some(Feature::CaseWhen),
+        Expr::Call(Function::Named(_), _) => Some(Feature::ScalarFunction),
+        Expr::Binary(
+            Binary::BitAnd | Binary::BitOr | Binary::ShiftLeft | Binary::ShiftRight,
+            ..,
+        ) => Some(Feature::BitOperator),
         Expr::Column { .. }
         | Expr::Literal(_)
         | Expr::Unary(..)
@@ -128,8 +133,12 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
     for join in &select.joins {
         found.push(match join.kind {
             JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => Feature::InnerJoin,
-            JoinKind::Left | JoinKind::Right | JoinKind::Full => Feature::LeftJoin,
+            JoinKind::Left => Feature::LeftJoin,
+            JoinKind::Right | JoinKind::Full => Feature::RightJoin,
         });
+        if join.nested > 0 {
+            found.push(Feature::NestedJoin);
+        }
         let first = select.from.as_ref().and_then(Source::table);
         if first.is_some() && join.source.table() == first {
             found.push(Feature::SelfJoin);
@@ -141,6 +150,7 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
     let sharing = [LockStrength::Share, LockStrength::KeyShare].map(Some);
     let parts = [
         (!select.ctes.is_empty(), Feature::Cte),
+        (select.from_and_joined().any(is_query), Feature::DerivedTable),
         (select.distinct, Feature::Distinct),
         (!select.group_by.is_empty(), Feature::GroupBy),
         (select.having.is_some(), Feature::Having),
@@ -158,6 +168,10 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
         });
     }
     select.parts().for_each(|part| of_select(part, found));
+}
+
+fn is_query(source: &Source) -> bool {
+    matches!(source, Source::Derived { view: None, .. })
 }
 
 fn of_insert(insert: &Insert, found: &mut Vec<Feature>) {

@@ -21,6 +21,7 @@
 mod ast;
 mod coverage;
 pub mod fixture;
+pub mod functions;
 pub mod lexer;
 pub mod read;
 pub mod render;

@@ -102,6 +102,7 @@ pub fn made(number: u64, run: &str, label: Verdict, signature: &str) -> Evidence
         defect: String::new(),
         features: None,
         known: vec!["mariadb/mdev-26642".into(), "papers/writecheck-figure-1".into()],
+        known_link: Some("https://jira.mariadb.org/browse/MDEV-26642".into()),
         operations: Vec::new(),
         case: case::format(&case),
         reduced_by: Some(Reduction { statements_before: 17, statements_after: 9, trials: 41, cut: false }),

@@ -43,7 +43,8 @@ pub fn case_of_spec(
         case.finals.extend(step_statements(spec, *id)?);
     }
     for (session, name) in spec.sessions.iter().zip(&names) {
-        for statement in optional(session.teardown.as_ref())? {
+        let teardown = optional(session.teardown.as_ref())?.into_iter();
+        for statement in teardown.filter(|s| !is_cleanup(&s.sql)) {
             case.steps.push(Step::plain(name, &statement.sql, statement.line));
         }
     }

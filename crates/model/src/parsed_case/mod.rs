@@ -10,6 +10,8 @@ pub mod numbering;
 mod numbering_tests;
 mod opaque;
 mod pure_functions;
+mod session_functions;
+pub mod utility;
 
 use crate::case::Step;
 use crate::history::{History, TargetInfo};
@@ -23,8 +25,10 @@ use isolde_sql::{
 };
 use numbering::{Numbering, needs_numbers};
 use opaque::Unmodelled;
+use session_functions::{asks_session, uses_advisory_locks, without_advisory_locks};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use utility::{TableLocks, Utility};
 
 /// What a step does, as far as the prediction understands it.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +42,8 @@ pub enum Operation {
     Statement(Box<Stmt>),
     /// A statement that needs numbers from the engine, which a run decides.
     Unnumbered(Box<Stmt>),
+    /// A statement that neither reads nor changes rows.
+    Utility(Utility),
     Opaque(String),
 }
 
@@ -53,6 +59,8 @@ pub struct ParsedCase {
     pub first_rows: Option<Vec<Rows>>,
     /// The counters of numbered columns after the setup.
     pub numbering: Numbering,
+    /// A statement may wait for an advisory lock, of which nothing is known.
+    pub advisory_locks: bool,
 }
 
 impl ParsedCase {
@@ -62,11 +70,15 @@ impl ParsedCase {
         let dialect = on.dialect();
         let case = case.clone().read_as(dialect.family);
         let setup = ParsedCase::preparation(&case, on);
-        let (schema, unmodelled) = Unmodelled::in_setup(&setup, &dialect);
+        let (mut schema, mut unmodelled) = Unmodelled::in_setup(&setup, &dialect);
         let preparing = preparing_steps(&case);
+        let isolated = isolated_changes(&case, (&setup, &mut schema), &mut unmodelled, &dialect);
         let operation = |(n, step): (usize, &Step)| match n < preparing {
             true => Operation::Prepares,
-            false => operation(step, &schema, &unmodelled, on.understood_as().0)
+            false if isolated.contains(&n) => {
+                Operation::Utility(Utility { takes_snapshot: true, locks: TableLocks::Any })
+            }
+            false => operation(step, &schema, &unmodelled, (on.understood_as().0, dialect.family))
                 .unwrap_or_else(Operation::Opaque),
         };
         let numbering = Numbering::after_setup(&setup, &schema, dialect.family);
@@ -77,6 +89,10 @@ impl ParsedCase {
             schema,
             first_rows: None,
             numbering,
+            advisory_locks: case
+                .steps
+                .iter()
+                .any(|step| step.statement().is_some_and(uses_advisory_locks)),
         }
     }
 
@@ -99,6 +115,36 @@ impl ParsedCase {
     }
 }
 
+/// The changes of the schema that are not read and concern no table that a statement names.
+fn isolated_changes(
+    case: &Case,
+    (setup, schema): (&[&str], &mut Schema),
+    unmodelled: &mut Unmodelled,
+    dialect: &Dialect,
+) -> BTreeSet<usize> {
+    // A table that inherits from another is read with it.
+    let inherits = |sql: &&str| sql.to_ascii_lowercase().contains("inherit");
+    if dialect.family != Family::Postgres || setup.iter().any(inherits) {
+        return BTreeSet::new();
+    }
+    let mut named: BTreeSet<String> = BTreeSet::new();
+    for statement in case.steps.iter().filter_map(Step::statement) {
+        let statement = schema.without_views(statement);
+        named.extend(statement.tables().into_iter().map(String::from));
+    }
+    for final_read in &case.finals {
+        named.extend(isolde_sql::lexer::pieces(&final_read.sql).iter().map(|p| p.to_lowercase()));
+    }
+    let unread =
+        |(_, step): &(usize, &Step)| step.statement().is_none() && step.kind() == Kind::Ddl;
+    let changes: Vec<(usize, &Step)> = case.steps.iter().enumerate().filter(unread).collect();
+    changes
+        .into_iter()
+        .filter(|(_, step)| unmodelled.isolate(&step.sql, schema, &named))
+        .map(|(at, _)| at)
+        .collect()
+}
+
 /// How many of the first steps do nothing but make tables, and rows in between:
 /// a case typed in the REPL has no other setup.
 fn preparing_steps(case: &Case) -> usize {
@@ -115,9 +161,12 @@ fn operation(
     step: &Step,
     schema: &Schema,
     unmodelled: &Unmodelled,
-    engine: &str,
+    (engine, family): (&str, Family),
 ) -> Result<Operation, String> {
     let Some(statement) = step.statement() else {
+        if let Some(utility) = Utility::read(&step.sql, family) {
+            return Ok(Operation::Utility(utility));
+        }
         return Err(match step.kind() {
             Kind::Ddl => "changes of the schema are not modelled".into(),
             _ => "it is not read".into(),
@@ -135,6 +184,14 @@ fn operation(
         }
         other => {
             let other = schema.without_views(other);
+            if asks_session(&other, family, |name| unmodelled.is_pure(name)) {
+                let locks = match uses_advisory_locks(&other) {
+                    true => TableLocks::Advisory,
+                    false => TableLocks::None,
+                };
+                return Ok(Operation::Utility(Utility { takes_snapshot: true, locks }));
+            }
+            let other = without_advisory_locks(&other);
             if let Stmt::Select(select) = &other
                 && select.locking.is_some()
                 && select.reads_a_view()
@@ -316,9 +373,13 @@ mod tests {
             ("sqlite", "begin exclusive", "this way to begin"),
             ("postgres", "begin isolation level serializable, read only, deferrable", "DEFERRABLE"),
             ("postgres", "set transaction read only", "apart from BEGIN"),
-            ("postgres", "listen t", "not read"),
-            ("postgres", "select 1;\ns1> alter table t drop column v", "changes of the schema"),
-            ("postgres", "select pg_advisory_lock(1)", "pg_advisory_lock is not modelled"),
+            ("postgres", "fetch all from c", "not read"),
+            (
+                "postgres",
+                "select v from t;\ns1> alter table t drop column v",
+                "changes of the schema",
+            ),
+            ("postgres", "select pg_advisory_unlock(1) from t", "_unlock is not modelled"),
             ("postgres", "select v from u", "u is not known"),
         ] {
             let why = why(engine, step).unwrap_or_default();
@@ -364,6 +425,20 @@ mod tests {
         assert_eq!(names, ["t", "u"]);
         assert_eq!(read.operations.iter().filter(|o| prepares(o)).count(), 3);
         assert!(matches!(read.operations[5], Operation::Opaque(_)));
+    }
+
+    #[test]
+    fn advisory_lock_in_a_condition_is_true_and_one_by_itself_reads_no_row() {
+        let where_locked = "select v from t where pg_advisory_lock(7) is not null";
+        let text = format!("{TABLE}s1> select pg_advisory_lock(7);\ns2> {where_locked};\n");
+        let read = reading("postgres", &text);
+        assert!(read.advisory_locks);
+        assert!(matches!(read.operations[0], Operation::Utility(_)));
+        let Operation::Statement(statement) = &read.operations[1] else { panic!("it is read") };
+        assert_eq!(statement.render(&read.dialect), "select v from t where '' is not null");
+        // What it returns is not known where it is no constant that is locked.
+        let text = format!("{TABLE}s1> select v from t where pg_advisory_lock(v) is not null;\n");
+        assert!(matches!(reading("postgres", &text).operations[0], Operation::Opaque(_)));
     }
 
     #[test]

@@ -4,32 +4,45 @@
 use super::numbering::{is_number_function, is_sequence};
 use super::pure_functions::is_pure;
 use isolde_sql::read::{SchemaRead, schema};
-use isolde_sql::{Cte, Dialect, Expr, Function, Schema, Stmt, Table, Write, lexer};
-use std::collections::BTreeMap;
+use isolde_sql::{
+    Conflict, Cte, Dialect, Expr, Function, Index, IndexPart, Schema, Stmt, Table, Write, lexer,
+};
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub struct Unmodelled {
     /// Why no table is modelled: a trigger, a setting.
     everything: Option<String>,
     tables: BTreeMap<String, String>,
-    /// A table that is not known has a foreign key to one that may be.
-    unknown_child: bool,
+    /// The tables that a table refers to which is not known.
+    parents: Vec<String>,
+    /// Functions of the setup, whatever their names mean elsewhere.
+    functions: Vec<String>,
+    /// The table that each partition belongs to.
+    part_of: BTreeMap<String, String>,
 }
 
 /// What may stand behind the columns of a table and changes nothing.
 const HARMLESS: [&str; 4] = ["engine=innodb", "without rowid", "strict", "without rowid, strict"];
 
 /// The same, with any value.
-const HARMLESS_PREFIXES: [&str; 5] =
-    ["auto_increment=", "row_format=", "stats_persistent=", "charset=utf8", "defaultcharset=utf8"];
+const HARMLESS_PREFIXES: [&str; 6] = [
+    "with(",
+    "auto_increment=",
+    "row_format=",
+    "stats_persistent=",
+    "charset=utf8",
+    "defaultcharset=utf8",
+];
 
 impl Unmodelled {
     /// The tables of a setup that a prediction can follow, and what it cannot.
     pub fn in_setup(setup: &[&str], dialect: &Dialect) -> (Schema, Unmodelled) {
         let setup: Vec<&str> =
             setup.iter().copied().filter(|sql| !is_sequence(sql, dialect.family)).collect();
-        let SchemaRead { mut schema, unread } = schema(setup.iter().copied(), dialect.family);
-        let mut found = Unmodelled::default();
+        let SchemaRead { mut schema, unread, functions, part_of } =
+            schema(setup.iter().copied(), dialect.family);
+        let mut found = Unmodelled { functions, part_of, ..Unmodelled::default() };
         for one in unread {
             match one.table {
                 Some(table) => {
@@ -49,14 +62,75 @@ impl Unmodelled {
             }
             None => true,
         });
-        let refers = |sql: &&str| sql.to_ascii_lowercase().contains("references");
-        found.unknown_child = !found.tables.is_empty() && setup.iter().any(refers);
+        found.remove_children(&mut schema);
+        if !found.tables.is_empty() {
+            found.parents = setup.iter().flat_map(|sql| parents(sql)).collect();
+            let known = schema.tables.iter().flat_map(|t| &t.foreign_keys);
+            for key in known {
+                let at = found.parents.iter().position(|p| p.eq_ignore_ascii_case(&key.parent));
+                at.map(|at| found.parents.remove(at));
+            }
+        }
         (schema, found)
+    }
+
+    /// Isolates a change of the schema that is not read: if no statement names a table that it
+    /// may change, these tables are not modelled, and nothing else is affected. `named` are the
+    /// tables of all statements.
+    pub fn isolate(&mut self, ddl: &str, schema: &mut Schema, named: &BTreeSet<String>) -> bool {
+        let words: Vec<String> = lexer::pieces(ddl).iter().map(|p| p.to_lowercase()).collect();
+        let about_tables = matches!(
+            words.iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
+            ["drop" | "alter", "table", ..]
+        );
+        if !about_tables || words.iter().any(|w| w.starts_with('"') || w == "cascade") {
+            return false;
+        }
+        let above = |table: &str| self.part_of.get(table).map_or(table, String::as_str).to_string();
+        let touched: BTreeSet<String> =
+            words.iter().cloned().chain(words.iter().map(|w| above(w))).collect();
+        // What writes of the named tables reach or look up through foreign keys.
+        let mut reached = named.clone();
+        loop {
+            let linked = schema.tables.iter().flat_map(|t| {
+                t.foreign_keys
+                    .iter()
+                    .flat_map(|key| [(&t.name, &key.parent), (&key.parent, &t.name)])
+            });
+            let more: Vec<String> = linked
+                .filter(|(from, to)| reached.contains(*from) && !reached.contains(*to))
+                .map(|(_, to)| to.clone())
+                .collect();
+            if more.is_empty() {
+                break;
+            }
+            reached.extend(more);
+        }
+        if !touched.is_disjoint(&reached) {
+            return false;
+        }
+        let why = "a statement changes its definition";
+        for table in schema.tables.extract_if(.., |table| touched.contains(&table.name)) {
+            self.tables.insert(table.name, why.into());
+        }
+        self.remove_children(schema);
+        true
+    }
+
+    /// Removes the tables whose parent is not modelled.
+    fn remove_children(&mut self, schema: &mut Schema) {
+        loop {
+            let orphan =
+                |t: &Table| t.foreign_keys.iter().any(|key| self.tables.contains_key(&key.parent));
+            let Some(at) = schema.tables.iter().position(orphan) else { return };
+            let why = "its foreign key refers to a table that is not modelled";
+            self.tables.insert(schema.tables.remove(at).name, why.into());
+        }
     }
 
     /// Why a statement is not modelled on these tables.
     pub fn forbid(&self, statement: &Stmt, schema: &Schema, engine: &str) -> Result<(), String> {
-        if let Some(function) = impure(statement, engine) {
+        if let Some(function) = self.impure(statement, engine) {
             return Err(format!("the function {function} is not modelled"));
         }
         let tables = statement.tables();
@@ -79,27 +153,69 @@ impl Unmodelled {
             }
         }
         match statement.unprepared() {
-            Stmt::Write(Write::Update(_) | Write::Delete(_)) if self.unknown_child => {
+            Stmt::Write(write)
+                if !matches!(write, Write::Insert(insert) if insert.conflict == Conflict::Fail)
+                    && self.is_parent(write.table(), schema) =>
+            {
                 Err("a table that is not modelled has a foreign key".into())
             }
             _ => Ok(()),
         }
     }
+
+    /// Whether a table that is not modelled refers to a table, or to one that writes of it reach
+    /// through other foreign keys.
+    fn is_parent(&self, table: &str, schema: &Schema) -> bool {
+        let mut reached = vec![table];
+        let mut next = 0;
+        while next < reached.len() {
+            let children = schema.children(reached[next]).map(|child| child.name.as_str());
+            let fresh: Vec<&str> = children.filter(|child| !reached.contains(child)).collect();
+            reached.extend(fresh);
+            next += 1;
+        }
+        reached
+            .iter()
+            .any(|table| self.parents.iter().any(|parent| parent.eq_ignore_ascii_case(table)))
+    }
+
+    /// Whether the value of a function depends only on its arguments.
+    pub fn is_pure(&self, name: &str) -> bool {
+        is_pure(name) && !self.functions.iter().any(|function| function == name)
+    }
+
+    /// A function that may be an aggregate, look at a clock or take a lock.
+    fn impure<'s>(&self, statement: &'s Stmt, engine: &str) -> Option<&'s str> {
+        let mut found = None;
+        statement.visit(&mut |e| {
+            if let Expr::Call(Function::Named(name), _) = e {
+                let known = self.is_pure(name)
+                    || is_number_function(name, engine)
+                    || name == "pg_get_serial_sequence";
+                if !known {
+                    found = Some(name.as_str());
+                }
+            }
+        });
+        found
+    }
 }
 
-/// A function that may be an aggregate, look at a clock or take a lock.
-fn impure<'s>(statement: &'s Stmt, engine: &str) -> Option<&'s str> {
-    let mut found = None;
-    statement.visit(&mut |e| {
-        if let Expr::Call(Function::Named(name), _) = e
-            && !is_pure(name)
-            && !is_number_function(name, engine)
-            && name != "pg_get_serial_sequence"
-        {
-            found = Some(name.as_str());
-        }
-    });
-    found
+/// The tables that the foreign keys of a statement refer to.
+fn parents(sql: &str) -> Vec<String> {
+    let pieces = lexer::pieces(sql);
+    let name = |piece: &str| piece.trim_matches(['"', '`']).to_lowercase();
+    let behind = pieces
+        .windows(4)
+        .map(<[&str]>::to_vec)
+        .chain((2..=3.min(pieces.len())).map(|n| pieces[pieces.len() - n..].to_vec()));
+    behind
+        .filter(|window| window[0].eq_ignore_ascii_case("references"))
+        .map(|window| match window.as_slice() {
+            [_, _, ".", table] => name(table),
+            window => name(window[1]),
+        })
+        .collect()
 }
 
 /// Settings that outlive the connection of the setup.
@@ -123,7 +239,13 @@ fn beyond(table: &Table) -> Option<&'static str> {
         let prefixed = HARMLESS_PREFIXES.iter().any(|prefix| option.starts_with(prefix));
         HARMLESS.iter().any(|harmless| harmless.replace(' ', "") == option) || prefixed
     };
-    (!table.options.iter().all(harmless)).then_some("its options are not modelled")
+    let of_column = |part: &IndexPart| matches!(part.of, Expr::Column { .. });
+    let computed = |index: &Index| index.unique && !index.parts.iter().all(of_column);
+    match () {
+        () if !table.options.iter().all(harmless) => Some("its options are not modelled"),
+        () if table.indexes.iter().any(computed) => Some("a unique index of an expression"),
+        () => None,
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +264,7 @@ mod tests {
 
     #[test]
     fn unsupported_table_forbids_only_statements_on_it() {
-        let setup = [T, "create table odd (id int primary key) inherits (t)"];
+        let setup = [T, "create unlogged table odd (id int primary key)"];
         let reason = why(&setup, "postgres", "select id from odd").unwrap();
         assert!(reason.contains("the table odd is not modelled"), "{reason}");
         assert_eq!(why(&setup, "postgres", "update t set v = 1"), None);
@@ -169,9 +291,51 @@ mod tests {
     }
 
     #[test]
+    fn trigger_forbids_only_statements_that_may_fire_it() {
+        let other = "create table u (id int primary key)";
+        let trigger = "create trigger g before update on t for each row execute function f()";
+        assert!(why(&[T, other, trigger], "postgres", "update t set v = 1").is_some());
+        assert_eq!(why(&[T, other, trigger], "postgres", "update u set id = 1"), None);
+        let child = "create table u (id int primary key, f int references t (id))";
+        assert!(why(&[T, child, trigger], "postgres", "insert into u values (1, 1)").is_some());
+        let child = "create table t (id int primary key, v int references u (id))";
+        assert!(why(&[other, child, trigger], "postgres", "delete from u").is_some());
+        assert_eq!(why(&[other, child, trigger], "postgres", "insert into u values (1)"), None);
+    }
+
+    #[test]
+    fn function_of_the_setup_is_not_evaluated_elsewhere() {
+        let function = "create function upper(int) returns int language sql as 'select $1'";
+        assert_eq!(why(&[T], "postgres", "select upper('a') from t"), None);
+        assert!(why(&[T, function], "postgres", "select upper('a') from t").is_some());
+        assert_eq!(why(&[T, function], "postgres", "select v from t"), None);
+    }
+
+    #[test]
+    fn change_of_a_table_that_no_statement_names_is_isolated() {
+        let setup = [
+            T,
+            "create table c (id int primary key, f int references t (id))",
+            "create table o (id int)",
+        ];
+        let isolates = |ddl: &str, named: &str| {
+            let dialect = Dialect::for_engine("postgres", "18.0");
+            let (mut schema, mut unmodelled) = Unmodelled::in_setup(&setup, &dialect);
+            unmodelled.isolate(ddl, &mut schema, &BTreeSet::from([named.to_string()]))
+        };
+        assert!(isolates("drop table o", "t"));
+        assert!(isolates("alter table c add x int", "o"));
+        assert!(!isolates("drop table t", "t"));
+        assert!(!isolates("drop table c", "t"));
+        assert!(!isolates("alter table o add foreign key (id) references t", "t"));
+        assert!(!isolates("drop table t cascade", "o"));
+        assert!(!isolates("create trigger g on o", "t"));
+    }
+
+    #[test]
     fn only_functions_of_their_arguments_are_evaluated() {
         assert_eq!(why(&[T], "postgres", "select upper('a') from t"), None);
-        for sql in ["select pg_sleep(1)", "update t set v = random()"] {
+        for sql in ["update t set v = pg_sleep(1)", "update t set v = random()"] {
             let why = why(&[T], "postgres", sql).unwrap_or_default();
             assert!(why.contains("the function"), "{sql}: {why}");
         }

@@ -44,6 +44,7 @@ pub async fn serial_order(subject: &Subject<'_>, channel: Channel) -> SerialOrde
     let committed: Vec<ExecutedTransaction> = executed_transactions(subject.history)
         .into_iter()
         .filter(ExecutedTransaction::committed)
+        .filter(|t| !t.steps.iter().all(|s| subject.is_utility(*s)))
         .collect();
     let (mut cache, mut choices) = (EvalCache::default(), Choices::default());
     let mut farthest: (usize, Option<usize>, Option<Breach>) = (0, None, None);

@@ -12,6 +12,10 @@ use isolde_model::history::{EventKind, TxEnd};
 use isolde_model::parsed_case::Operation;
 use isolde_sql::BeginForm;
 
+/// Every statement names the row versions that it reads, so that more initial rows than this
+/// would take minutes.
+const MOST_ROWS: usize = 30_000;
+
 impl<'a> ReferenceModel<'a> {
     /// Replays the run from the first event to the final rows.
     pub async fn run(&mut self) -> Result<(), Stop> {
@@ -24,9 +28,15 @@ impl<'a> ReferenceModel<'a> {
 
     /// Loads the initial rows.
     pub async fn load(&mut self) -> Result<(), Stop> {
+        let mut loaded = 0;
         for table in 0..self.subject.reading.schema.tables.len() {
             let sql = self.tables.first_versions(table);
-            for fresh in self.fresh(table, sql, None).await? {
+            let fresh_rows = self.fresh(table, sql, None).await?;
+            loaded += fresh_rows.len();
+            if loaded > MOST_ROWS {
+                return Err(Stop::not_modelled(0, "its tables have too many rows"));
+            }
+            for fresh in fresh_rows {
                 let version = self.world.version(fresh, FIRST_ROWS);
                 self.world.add_row(table, version);
             }
@@ -47,6 +57,11 @@ impl<'a> ReferenceModel<'a> {
                 self.record_scan(session, step);
             }
             (EventKind::Waiting { on }, Some(step)) if !self.world.waiting().contains(&step) => {
+                // Some statements, as those of CONCURRENTLY, commit a part of their work before
+                // they wait.
+                if let Operation::Opaque(why) = &self.subject.reading.operations[step] {
+                    return Err(Stop::not_modelled(step, why));
+                }
                 // A step that is found blocked later may have waited for a
                 // transaction that has ended since.
                 if self.blocked_immediately(step) {
@@ -171,6 +186,7 @@ impl<'a> ReferenceModel<'a> {
                 self.control(tx, step).await?;
             }
             Operation::Statement(statement) => self.statement(tx, step, statement).await?,
+            Operation::Utility(utility) => self.utility(tx, step, utility)?,
             Operation::Unnumbered(_) => {
                 return Err(Stop::not_modelled(step, "the numbers of its rows are not known"));
             }

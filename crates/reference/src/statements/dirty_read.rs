@@ -60,7 +60,8 @@ impl<'a> ReferenceModel<'a> {
         }
         self.snapshot(tx, step);
         let tables = 0..self.world.table_count();
-        let view: View = tables.map(|table| self.dirty_view_of(table, step)).collect();
+        let view =
+            tables.map(|table| self.dirty_view_of(table, step)).collect::<Result<View, Stop>>()?;
         self.record_view(tx, step, &view);
         let mut held = BTreeSet::new();
         for (table, chains) in self.world.tables().iter().enumerate() {

@@ -8,7 +8,7 @@ use crate::model::DuplicateKey;
 use crate::model::ReferenceModel;
 use crate::outcome::ExpectedErrors;
 use crate::stop::Stop;
-use crate::version_tables::{Put, Sets};
+use crate::version_tables::{Put, Sets, View};
 use crate::world::{Place, Strength, TxId, Version, same_key};
 use isolde_catalog::{RowCounts, RowStorage, UpsertKey, Waits, WriteConflictPolicy};
 use isolde_model::Value;
@@ -23,6 +23,8 @@ struct InsertStep<'s> {
     step: usize,
     table: usize,
     insert: &'s Insert,
+    /// What its subqueries read.
+    inner: &'s View,
 }
 
 /// What an upsert does to the row that has the key.
@@ -61,7 +63,7 @@ impl ReferenceModel<'_> {
         let mut done = Vec::new();
         let mut count = 0;
         for new in incoming {
-            let at = InsertStep { tx, step, table, insert };
+            let at = InsertStep { tx, step, table, insert, inner: &inner };
             count += self.insert_row(at, new, &mut done, &mut errors).await?;
         }
         let expected = self.expected_of_write((tx, step), table, &done, count).await?;
@@ -86,7 +88,7 @@ impl ReferenceModel<'_> {
         done: &mut Vec<Change>,
         errors: &mut ExpectedErrors,
     ) -> Result<u64, Stop> {
-        let InsertStep { tx, step, table, insert } = at;
+        let InsertStep { tx, step, table, insert, .. } = at;
         let concurrency = self.world.concurrency(tx);
         let rules = concurrency.rules;
         let covers_all = concurrency.constraints.ignore_covers_all_errors;
@@ -212,7 +214,7 @@ impl ReferenceModel<'_> {
         new: &Version,
         errors: &mut ExpectedErrors,
     ) -> Vec<(usize, Place)> {
-        let InsertStep { tx, step, table, insert } = at;
+        let InsertStep { tx, step, table, insert, .. } = at;
         let rules = self.world.concurrency(tx).rules;
         let clashes = self.visible_clashes(tx, step, table, None, new);
         // The first key that is taken decides, unless its row goes.
@@ -327,7 +329,7 @@ impl ReferenceModel<'_> {
         done: &mut Vec<Change>,
         errors: &mut ExpectedErrors,
     ) -> Result<u64, Stop> {
-        let InsertStep { tx, step, table, insert } = at;
+        let InsertStep { tx, step, table, insert, inner } = at;
         let concurrency = self.world.concurrency(tx);
         let (rules, counts_changed) = (concurrency.rules, concurrency.counting.omits_unchanged());
         let hit = match concurrency.constraints.upsert_key {
@@ -344,14 +346,14 @@ impl ReferenceModel<'_> {
         let Some(old) = self.world.newest(place, tx).cloned() else { return Ok(0) };
         let sets = self.sets_in_order(sets, (tx, step), Assigned::Upsert)?;
         if let Some(filter) = filter {
-            let sql = self.tables.upsert_matches(&insert.table, filter, old.id, new.id);
+            let sql = self.tables.upsert_matches(&insert.table, filter, (old.id, new.id), inner);
             if self.evaluate(sql, Some(step)).await?.is_empty() {
                 // The row is locked, and stays as it is.
                 self.take(place, tx, Strength::Update, errors);
                 return Ok(0);
             }
         }
-        let sql = self.tables.upserted(&insert.table, &sets, old.id, new.id);
+        let sql = self.tables.upserted(&insert.table, &sets, (old.id, new.id), inner);
         let Some(fresh) = self.fresh(table, sql, Some(step)).await?.pop() else {
             return Ok(0);
         };

@@ -5,7 +5,7 @@ use crate::model::ReferenceModel;
 use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{Search, VersionId, View, Views, whole};
-use crate::world::{Place, Strength, TxId};
+use crate::world::{Place, Strength, TxId, Version};
 use isolde_catalog::{WriteConflictPolicy, WriteSubqueries};
 use isolde_model::breach::{Breach, Obstacle, RowRole};
 use isolde_model::history::{ErrorClass, EventKind};
@@ -328,6 +328,12 @@ impl<'a> ReferenceModel<'a> {
         if newest.iter().zip(&found.versions).all(|(n, v)| *n == Some(*v)) {
             return Ok(Some(vec![found.row.clone()]));
         }
+        // A lock on the key does not conflict with a change of other columns, committed or not:
+        // the row is locked and returned as the snapshot has it.
+        let locks_key = read.strength == Strength::KeyShare && !read.is_current;
+        if locks_key && self.keeps_keys(found) && self.search.choose(2) == 0 {
+            return Ok(Some(vec![found.row.clone()]));
+        }
         let rule = self.world.concurrency(tx).rules.changed_row;
         if read.is_current {
             let breach = Breach::StaleVersion { returned: true };
@@ -357,6 +363,20 @@ impl<'a> ReferenceModel<'a> {
             self.use_rule(read.step, rule);
         }
         Ok(Some(again))
+    }
+
+    /// Whether no change since the versions that were found has deleted a row or changed a key.
+    fn keeps_keys(&self, found: &FoundRow) -> bool {
+        found.places.iter().zip(&found.versions).all(|(place, id)| {
+            let versions = &self.world.chain(*place).versions;
+            let Some(at) = versions.iter().position(|v| v.id == *id) else { return false };
+            let keys = 0..self.keys[place.table].len();
+            let key_of = |key: usize, version: &Version| self.key_of(place.table, key, version);
+            versions[at + 1..].iter().all(|later| {
+                let same = |key: usize| key_of(key, later) == key_of(key, &versions[at]);
+                !later.dead && keys.clone().all(same)
+            })
+        })
     }
 
     /// The versions that the condition of a query of one table matches, of rows that

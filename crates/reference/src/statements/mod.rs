@@ -24,6 +24,7 @@ use isolde_catalog::{RowStorage, Waits};
 use isolde_model::Value;
 use isolde_model::history::{ErrorClass, EventKind};
 use isolde_model::parsed_case::Operation;
+use isolde_model::parsed_case::utility::Utility;
 use isolde_model::value::{Row, same_multiset};
 use isolde_sql::{Conflict, Control, Ddl, Select, Stmt, Write};
 
@@ -130,6 +131,24 @@ impl<'a> ReferenceModel<'a> {
         }
     }
 
+    /// A statement that neither reads nor changes rows. What it returns is not compared.
+    pub fn utility(&mut self, tx: TxId, step: usize, utility: &Utility) -> Result<(), Stop> {
+        let reply = self.subject.reply(step);
+        if self.world.tx(tx).failed {
+            return self.check_failed_transaction(step, reply);
+        }
+        if utility.takes_snapshot && self.world.concurrency(tx).snapshot.taken_without_table {
+            self.kept_snapshot(tx, step);
+        }
+        let Some(EventKind::Error(error)) = reply else { return Ok(()) };
+        let rules = self.world.concurrency(tx).rules;
+        let mut errors = ExpectedErrors::default();
+        if utility.locks_tables() {
+            errors.permit(ErrorClass::LockTimeout, rules.held_row);
+        }
+        self.failed(tx, step, error, &errors)
+    }
+
     /// Chooses when a blocked statement began to execute. It may have waited for the
     /// lock that a change of the schema holds on its table, and takes the snapshot of
     /// the statement after that lock is granted.
@@ -145,6 +164,7 @@ impl<'a> ReferenceModel<'a> {
                 Stmt::Ddl(ddl) => ddl.table().is_none_or(|table| tables.contains(&table)),
                 _ => false,
             },
+            Operation::Utility(utility) => utility.may_lock(&tables),
             _ => false,
         };
         if operations.clone().any(|(o, at)| at.session != *session && locks_table(o)) {

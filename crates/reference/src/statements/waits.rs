@@ -79,11 +79,14 @@ impl ReferenceModel<'_> {
 
     /// Locks of the schema, and those that only their names are known of.
     fn has_unknown_locks(&self) -> bool {
-        self.subject.reading.operations.iter().any(|operation| match operation {
-            Operation::Opaque(_) => true,
-            Operation::Statement(statement) => matches!(**statement, Stmt::Ddl(_)),
-            _ => false,
-        })
+        let reading = &self.subject.reading;
+        reading.advisory_locks
+            || reading.operations.iter().any(|operation| match operation {
+                Operation::Opaque(_) => true,
+                Operation::Utility(utility) => utility.locks_tables(),
+                Operation::Statement(statement) => matches!(**statement, Stmt::Ddl(_)),
+                _ => false,
+            })
     }
 
     /// What another transaction holds that blocks a statement.

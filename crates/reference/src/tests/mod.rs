@@ -22,6 +22,7 @@ use isolde_model::history::{
     Transaction, TxEnd,
 };
 use isolde_model::inquiry::{Inquiry, Request, Response};
+use isolde_model::parsed_case::utility::Utility;
 use isolde_model::parsed_case::{Operation, ParsedCase};
 use isolde_model::value::Row;
 use isolde_model::{Level, Value};
@@ -63,6 +64,7 @@ impl ScriptedRun {
             levels: Vec::new(),
             first_rows: None,
             numbering: Default::default(),
+            advisory_locks: false,
         };
         let first_rows = vec![first_rows.iter().map(|(id, v)| vec![*id, *v]).collect()];
         ScriptedRun { history, reading, first_rows, level }
@@ -109,7 +111,7 @@ impl ScriptedRun {
             Some(Stmt::Control(Control::Rollback)) => Operation::Rollback,
             Some(Stmt::Control(Control::SetAutocommit(false))) => Operation::AutocommitOff,
             Some(other) => Operation::Statement(Box::new(other)),
-            None => panic!("{sql}"),
+            None => Operation::Utility(Utility::read(sql, Family::Postgres).expect(sql)),
         });
         self.event(session, step, EventKind::Sent { as_sql: None });
         self

@@ -292,3 +292,52 @@ fn autocommit_update_may_skip_a_row_that_was_unchanged() {
     let begun = tidb().does("s3", "begin", EventKind::Done);
     assert_eq!(breaks(&run(begun, 1, 30), Some("s3.2")), "T2");
 }
+
+/// s3 holds the first row when s2 locks the keys of both, and s1 changes the second meanwhile.
+#[test]
+fn key_share_lock_returns_a_row_as_it_was_before_a_change_of_other_columns() {
+    let run = |level, change: &str, seen: EventKind, last: (i64, i64)| {
+        two("postgres", level)
+            .does("s3", "begin", EventKind::Done)
+            .does("s3", "select v from t where id = 1 for update", rows(&[10]))
+            .waits("s2", "select v from t for key share")
+            .does("s1", change, changed(1))
+            .does("s1", "commit", EventKind::Done)
+            .does("s3", "commit", EventKind::Done)
+            .replies("s2", seen)
+            .does("s2", "rollback", EventKind::Done)
+            .leaves(&[(1, 10), last])
+    };
+    let value = "update t set v = 21 where id = 2";
+    for level in [ReadCommitted, RepeatableRead] {
+        assert_allowed(&run(level, value, rows(&[10, 20]), (2, 21)));
+    }
+    assert_allowed(&run(ReadCommitted, value, rows(&[10, 21]), (2, 21)));
+    assert_eq!(breaks(&run(ReadCommitted, value, rows(&[10, 22]), (2, 21)), Some("s2.2")), "P2");
+    // A change of the key conflicts.
+    let key = "update t set id = 3 where id = 2";
+    let refused = error(ErrorClass::Serialization);
+    assert_allowed(&run(RepeatableRead, key, refused, (3, 20)));
+    breaks(&run(RepeatableRead, key, rows(&[10, 20]), (3, 20)), Some("s2.2"));
+}
+
+#[test]
+fn lock_table_explains_a_wait_and_not_a_wrong_result() {
+    let run = |seen: i64| {
+        two("postgres", ReadCommitted)
+            .does("s1", "set enable_seqscan = off", EventKind::Done)
+            .does("s1", "lock table t in access exclusive mode", EventKind::Done)
+            .waits("s2", "select v from t where id = 1")
+            .does("s1", "update t set v = 11 where id = 1", changed(1))
+            .does("s1", "commit", EventKind::Done)
+            .replies("s2", rows(&[seen]))
+            .does("s2", "commit", EventKind::Done)
+            .leaves(&[(1, 11), (2, 20)])
+    };
+    assert_allowed(&run(11));
+    assert_eq!(breaks(&run(12), Some("s2.2")), "P1");
+    let alone = two("postgres", ReadCommitted)
+        .does("s1", "update t set v = 11 where id = 1", changed(1))
+        .waits("s2", "select v from t where id = 1");
+    assert!(!matches!(alone.predicted(), Conclusion::Allowed { .. }));
+}

@@ -147,13 +147,14 @@ impl VersionTables<'_> {
         self.make(table, &columns, &rest)
     }
 
-    /// Creates the version that an upsert makes of the existing and the incoming row.
+    /// Creates the version that an upsert makes of the existing and the incoming row. Its
+    /// subqueries read the view.
     pub fn upserted(
         &self,
         table: &str,
         sets: Sets<'_>,
-        existing: VersionId,
-        incoming: VersionId,
+        (existing, incoming): (VersionId, VersionId),
+        view: &View,
     ) -> Vec<String> {
         let of = self.schema.table(table).expect("a table of the schema");
         let written: Vec<&str> = of.writable().map(|c| c.name.as_str()).collect();
@@ -162,7 +163,8 @@ impl VersionTables<'_> {
             Some((_, value)) => with_incoming(&or_default(of, column, value)),
             None => qualified(table, column),
         }));
-        let renderer = Renderer::new(self.dialect);
+        let substitute: Substitute = &|name| self.instead(name, Views { outer: view, inner: view });
+        let renderer = Renderer::reading(self.dialect, substitute);
         let items = listed(&items, |e| renderer.expr(e));
         let select = format!("select {items} from {}", self.upsert_rows(of, existing, incoming));
         self.make(of, &written, &select)
@@ -173,11 +175,12 @@ impl VersionTables<'_> {
         &self,
         table: &str,
         filter: &Expr,
-        existing: VersionId,
-        incoming: VersionId,
+        (existing, incoming): (VersionId, VersionId),
+        view: &View,
     ) -> Vec<String> {
         let of = self.schema.table(table).expect("a table of the schema");
-        let renderer = Renderer::new(self.dialect);
+        let substitute: Substitute = &|name| self.instead(name, Views { outer: view, inner: view });
+        let renderer = Renderer::reading(self.dialect, substitute);
         vec![format!(
             "select {} from {} where {}",
             renderer.expr(&version_of(table)),

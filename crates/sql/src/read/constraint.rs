@@ -18,7 +18,7 @@ impl Reader<'_> {
             {
                 table.primary_key = self.key_columns(key.columns)?;
             }
-            TableConstraint::Unique(unique) if is_plain_unique(&unique) => {
+            TableConstraint::Unique(unique) if self.is_plain_unique(&unique) => {
                 let index = unique.index_type_display != KeyOrIndexDisplay::None;
                 if self.family == Family::Mysql && (index || unique.index_name.is_some()) {
                     let index = self.index_in_table(table, unique.index_name, unique.columns)?;
@@ -58,10 +58,30 @@ impl Reader<'_> {
             index_options,
             characteristics,
         } = key;
+        // Columns of INCLUDE are stored in the index and are no part of the key.
         is_tree(index_type.as_ref())
-            && include.is_empty()
+            && (include.is_empty() || self.family == Family::Postgres)
             && index_options.is_empty()
             && characteristics.is_none()
+    }
+
+    pub(super) fn is_plain_unique(self, unique: &UniqueConstraint) -> bool {
+        let UniqueConstraint {
+            name: _,
+            index_name: _,
+            index_type_display: _,
+            index_type,
+            columns: _,
+            include,
+            index_options,
+            characteristics,
+            nulls_distinct,
+        } = unique;
+        is_tree(index_type.as_ref())
+            && (include.is_empty() || self.family == Family::Postgres)
+            && index_options.is_empty()
+            && characteristics.is_none()
+            && *nulls_distinct == NullsDistinctOption::None
     }
 
     fn key_columns(self, columns: Vec<IndexColumn>) -> Read<Vec<String>> {
@@ -197,25 +217,6 @@ impl Reader<'_> {
         };
         Ok((table, Index { name, unique, parts: self.index_parts(columns)?, only_where }))
     }
-}
-
-pub(super) fn is_plain_unique(unique: &UniqueConstraint) -> bool {
-    let UniqueConstraint {
-        name: _,
-        index_name: _,
-        index_type_display: _,
-        index_type,
-        columns: _,
-        include,
-        index_options,
-        characteristics,
-        nulls_distinct,
-    } = unique;
-    is_tree(index_type.as_ref())
-        && include.is_empty()
-        && index_options.is_empty()
-        && characteristics.is_none()
-        && *nulls_distinct == NullsDistinctOption::None
 }
 
 /// Whether it is the default kind of index of all engines.

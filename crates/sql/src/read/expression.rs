@@ -214,8 +214,18 @@ impl Reader<'_> {
         }
     }
 
-    /// `date '2020-02-29'`
+    /// `date '2020-02-29'`, and times of PostgreSQL as the cast that they are.
     fn typed(self, typed: TypedString) -> Option<Expr> {
+        if self.family == Family::Postgres
+            && let TypedString { data_type, value, uses_odbc_syntax: false } = &typed
+            && let DataType::Timestamp(None, _) | DataType::Time(None, _) = data_type
+        {
+            let Value::SingleQuotedString(time) = &value.value else { return None };
+            let plain = time.starts_with(|c: char| c.is_ascii_digit());
+            let of = Box::new(Expr::Literal(Literal::Text(time.clone())));
+            let to = self.of_type(data_type)?;
+            return plain.then_some(Expr::Cast { of, to });
+        }
         let TypedString { data_type: DataType::Date, value, uses_odbc_syntax: false } = typed
         else {
             return None;

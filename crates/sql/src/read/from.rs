@@ -2,8 +2,15 @@
 
 use super::Reader;
 use super::expression::optional;
-use crate::ast::{Join, JoinKind, Source};
-use sqlparser::ast::{self, JoinConstraint, JoinOperator, TableAlias, TableFactor, TableWithJoins};
+use crate::ast::{Expr, Join, JoinKind, Literal, Select, SelectItem, SetOperator, Source};
+use crate::dialect::Family;
+use sqlparser::ast::{
+    self, FunctionArg, FunctionArgExpr, JoinConstraint, JoinOperator, TableAlias, TableFactor,
+    TableWithJoins,
+};
+
+/// The most rows that a series of numbers is read as.
+const LONGEST_SERIES: i64 = 50;
 
 impl Reader<'_> {
     pub(super) fn from(
@@ -88,6 +95,12 @@ impl Reader<'_> {
                     alias: optional(alias, |alias| self.alias(alias))?,
                 })
             }
+            TableFactor::Table { name, alias: Some(alias), args: Some(args), .. }
+                if self.family == Family::Postgres
+                    && name.to_string().eq_ignore_ascii_case("generate_series") =>
+            {
+                self.series(alias, args, depth)
+            }
             TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
                 Some(Source::Derived {
                     select: Box::new(self.query(*subquery, depth)?),
@@ -97,6 +110,47 @@ impl Reader<'_> {
             }
             _ => None,
         }
+    }
+
+    /// `generate_series(1, 3) as g(x)` with literal bounds, as the rows that it consists of.
+    fn series(
+        self,
+        alias: TableAlias,
+        args: ast::TableFunctionArgs,
+        depth: usize,
+    ) -> Option<Source> {
+        let TableAlias { explicit: _, name, columns, at: None } = alias else { return None };
+        let column = match columns.as_slice() {
+            [] => self.column(&name)?,
+            [column] if column.data_type.is_none() => self.column(&column.name)?,
+            _ => return None,
+        };
+        let bound = |arg: &FunctionArg| match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => match self.expr(e.clone(), depth)? {
+                Expr::Literal(Literal::Int(bound)) => Some(bound),
+                _ => None,
+            },
+            _ => None,
+        };
+        let ([first, last], None) = (args.args.as_slice(), args.settings) else { return None };
+        let (first, last) = (bound(first)?, bound(last)?);
+        if last < first || last.checked_sub(first)? > LONGEST_SERIES {
+            return None;
+        }
+        let row = |number: i64| Select {
+            items: vec![SelectItem::Expression {
+                of: Expr::int(number),
+                alias: Some(column.clone()),
+            }],
+            ..Select::default()
+        };
+        let mut rows = row(last);
+        for number in (first..last).rev() {
+            let rest = Some((SetOperator::UnionAll, Box::new(rows)));
+            rows = Select { set_operation: rest, ..row(number) };
+        }
+        let alias = Some(self.table_ident(&name)?);
+        Some(Source::Derived { select: Box::new(rows), alias, view: None })
     }
 
     fn alias(self, alias: TableAlias) -> Option<String> {

@@ -53,6 +53,12 @@ pub fn statement(text: &str, family: Family) -> Option<Stmt> {
     if let Some((name, inner)) = control::prepared(text) {
         return Some(Stmt::Prepare { name, statement: Box::new(statement(&inner, family)?) });
     }
+    // TABLE t is SELECT * FROM t.
+    if let ["table", name] = lexer::pieces(&text.to_ascii_lowercase()).as_slice()
+        && family == Family::Postgres
+    {
+        return statement(&format!("select * from {name}"), family);
+    }
     let (rest, locking) = locking::split_off(text);
     let (rest, upsert) = locking::without_upsert(rest, family);
     let reader = Reader::new(family);

@@ -1,6 +1,7 @@
 use super::schema;
 use crate::dialect::Family;
-use crate::{Literal, Numbered, OnDelete, Type};
+use crate::render::Renderer;
+use crate::{Dialect, Literal, Numbered, OnDelete, Type};
 
 #[test]
 fn setup_is_parsed_to_its_tables() {
@@ -94,7 +95,6 @@ fn table_with_an_unsupported_clause_is_not_parsed() {
         (Family::Postgres, "create table t (a int references u (a) deferrable initially deferred)"),
         (Family::Postgres, "create table t (a int references u (a) on delete set default)"),
         (Family::Postgres, "create table t (a timestamp default now())"),
-        (Family::Postgres, "create table t (a int) inherits (u)"),
         (Family::Postgres, "create table t as select 1"),
         (Family::Postgres, "create unlogged table t (a int)"),
         (Family::Postgres, "create table t (a int, exclude using gist (a with =))"),
@@ -103,14 +103,88 @@ fn table_with_an_unsupported_clause_is_not_parsed() {
         assert_eq!(of(family, &[text]), t, "{text}");
     }
     let plain = "create table t (a int)";
-    for later in ["alter table t drop a", "create index i on t using gin (a)", plain] {
+    for later in ["alter table t drop a", "create unique index i on t using gin (a)", plain] {
         assert_eq!(of(Family::Postgres, &[plain, later]), t, "{later}");
     }
     let trigger = "create trigger g after insert on t for each row execute function f()";
     let found = schema([plain, trigger], Family::Postgres);
-    assert_eq!(found.schema.tables.len(), 1);
+    assert_eq!(found.schema.tables, []);
     assert_eq!(found.unread.len(), 1);
-    assert_eq!(found.unread[0].table, None);
+    assert_eq!(found.unread[0].table, t[0]);
+    let quoted = schema([plain, &trigger.replace(" t ", " \"T\" ")], Family::Postgres);
+    assert_eq!(quoted.unread[0].table, None);
+}
+
+#[test]
+fn function_and_settings_of_the_storage_leave_tables_as_they_are() {
+    let texts = [
+        "create table t (a int, b int, primary key (a) include (b)) with (fillfactor = 50)",
+        "create or replace function public.f(int) returns int language sql as $$ select $1 $$",
+        "create index on t using gin (b)",
+        "create index on t (b) include (a)",
+        "alter table t set (autovacuum_enabled = off)",
+        "create role r",
+        "alter table t owner to r",
+    ];
+    let read = schema(texts, Family::Postgres);
+    assert_eq!(read.unread, []);
+    assert_eq!(read.functions, ["f"]);
+    assert_eq!(read.schema.tables[0].primary_key, ["a"]);
+}
+
+#[test]
+fn table_made_of_casts_has_their_types() {
+    let made = "create table t as select generate_series(1, 9)::int a, 'x'::text as b";
+    let read = schema([made], Family::Postgres);
+    let columns = &read.schema.tables[0].columns;
+    assert_eq!((&*columns[0].name, &columns[0].of_type), ("a", &Type::Int));
+    assert_eq!((&*columns[1].name, &columns[1].of_type), ("b", &Type::Text(None)));
+    let untyped = schema(["create table t as select 1 as a"], Family::Postgres);
+    assert_eq!(untyped.schema.tables, []);
+}
+
+#[test]
+fn table_that_another_inherits_from_is_not_parsed() {
+    let texts = ["create table t (a int)", "create table c () inherits (t)"];
+    assert_eq!(schema(texts, Family::Postgres).schema.tables, []);
+}
+
+#[test]
+fn rows_of_a_partitioned_table_satisfy_the_bounds_of_a_partition() {
+    let checks = |texts: &[&str]| -> Option<Vec<String>> {
+        let read = schema(texts.iter().copied(), Family::Postgres);
+        let dialect = Dialect::for_engine("postgres", "18.0");
+        let renderer = Renderer::new(&dialect);
+        let table = read.schema.tables.iter().find(|t| t.partitioned_by.is_some())?;
+        Some(table.checks.iter().map(|check| renderer.expr(check)).collect())
+    };
+    let list = "create table t (a int, b text) partition by list(a)";
+    let one = "create table t1 partition of t for values in (1, null)";
+    let two = "create table t2 partition of t for values in (2)";
+    let rest = "create table t3 partition of t default";
+    let bounds = "(((a is null) or (a in (1))) or (a in (2))) is true";
+    assert_eq!(checks(&[list, one, two]).unwrap(), [bounds]);
+    assert_eq!(checks(&[list, one, rest]).unwrap(), [""; 0]);
+    let attached = [
+        list,
+        "create table t1 (b text, a int)",
+        "alter table t attach partition t1 for values in (1)",
+    ];
+    assert_eq!(checks(&attached).unwrap(), ["(a in (1)) is true"]);
+    let range = "create table t (a int, b text) partition by range (a)";
+    let low = "create table t1 partition of t for values from (minvalue) to (10)";
+    assert_eq!(checks(&[range, low]).unwrap(), ["((a is not null) and (a < 10)) is true"]);
+    for more in [
+        "create unique index u on t1 (a)",
+        "create trigger g before update on t1 for each row execute function f()",
+        "create table c (x int references t1 (a))",
+        "create table t4 partition of t for values in (4) partition by list (b)",
+        "drop table t1",
+    ] {
+        assert_eq!(checks(&[list, one, more]), None, "{more}");
+    }
+    let columns = "create table t (a int, b text) partition by range (a, b)";
+    assert_eq!(checks(&[columns]), None);
 }
 
 #[test]

@@ -1,28 +1,38 @@
 //! Parses CREATE TABLE. Comments are dropped; any other unsupported part makes the whole table
 //! unsupported.
 
-use super::constraint::is_plain_unique;
 use super::{DEEPEST, Read, Reader, parse};
-use crate::ast::{Column, Expr, Generated, Literal, Numbered, Table, Type};
+use crate::ast::{Binary, Column, Expr, Generated, Literal, Numbered, Table, Type, Unary};
 use crate::dialect::Family;
 use crate::lexer;
 use crate::render::PARTS;
 use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::ast::{
     self, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, CreateTable,
-    CreateTableOptions, ForValues, GeneratedAs, GeneratedExpressionMode, SqlOption, Statement,
+    CreateTableOptions, ForValues, GeneratedAs, GeneratedExpressionMode, PartitionBoundValue,
+    SqlOption, Statement,
 };
 
 /// The result of CREATE TABLE.
 pub(super) enum CreatedTable {
-    Table(Box<Table>),
+    Table(Box<Table>, Option<PartitionKind>),
     /// A partition of a PostgreSQL table.
     Part {
         of: String,
         name: String,
-        modulus: u64,
-        remainder: u64,
+        values: ForValues,
     },
+}
+
+/// How a table is divided into partitions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PartitionKind {
+    Hash,
+    /// By lists or ranges of values. Where the bounds are, and with them whether there is
+    /// a partition for every row, the partitions say.
+    Values,
+    /// By ranges that have a place for every row.
+    AllValues,
 }
 
 impl Reader<'_> {
@@ -33,7 +43,7 @@ impl Reader<'_> {
         // The PostgreSQL dialect of `sqlparser` lacks virtual columns.
         let generic = || parse(rest, Family::Other).filter(|_| self.family == Family::Postgres);
         let parsed = parse(rest, self.family).or_else(generic);
-        let Some(Statement::CreateTable(create)) = parsed else {
+        let Some(Statement::CreateTable(mut create)) = parsed else {
             let name = lexer::outer_words(text).iter().find_map(|(_, w)| self.name_of_a_table(w));
             return Err((name, "it cannot be parsed".into()));
         };
@@ -42,15 +52,44 @@ impl Reader<'_> {
         };
         let named = |reason: String| (Some(name.clone()), reason);
         if let (Some(of), Some(values)) = (&create.partition_of, &create.for_values) {
-            return self.part(&create, of, values).map_err(named);
+            let part = self.part(&create, of, values).filter(|_| partition.is_none());
+            let above = self.table_name(of);
+            return part.ok_or((above, "a part with more than its bounds".into()));
         }
-        let partitioned_by = match partition {
-            None => None,
-            Some(clause) => Some(self.partition(&clause).map_err(named)?),
+        let (partitioned_by, kind) = match partition {
+            None => (None, None),
+            Some(clause) => {
+                let (column, kind) = self.partition(&clause).map_err(named)?;
+                (Some(column), Some(kind))
+            }
         };
+        if let Some(columns) = self.columns_of_query(&create) {
+            create.columns = columns;
+            create.query = None;
+        }
         let mut table = Table { name: name.clone(), partitioned_by, ..Table::default() };
         self.fill(&mut table, create).map_err(named)?;
-        Ok(CreatedTable::Table(Box::new(table)))
+        Ok(CreatedTable::Table(Box::new(table), kind))
+    }
+
+    /// The columns of CREATE TABLE AS, where each is a cast with a name.
+    fn columns_of_query(self, create: &CreateTable) -> Option<Vec<ColumnDef>> {
+        let query = create.query.as_ref().filter(|_| create.columns.is_empty())?;
+        let ast::SetExpr::Select(select) = &*query.body else { return None };
+        let column = |item: &ast::SelectItem| match item {
+            ast::SelectItem::ExprWithAlias {
+                expr: ast::Expr::Cast { data_type, .. },
+                alias,
+                ..
+            } => Some(ColumnDef {
+                name: alias.clone(),
+                data_type: data_type.clone(),
+                options: Vec::new(),
+            }),
+            _ => None,
+        };
+        let columns = select.projection.iter().map(column).collect::<Option<_>>();
+        columns.filter(|_| self.family == Family::Postgres)
     }
 
     /// The word as a table name; none for the keywords that precede the name.
@@ -68,36 +107,85 @@ impl Reader<'_> {
         create: &CreateTable,
         of: &ast::ObjectName,
         values: &ForValues,
-    ) -> Read<CreatedTable> {
+    ) -> Option<CreatedTable> {
         let bare = CreateTableBuilder::new(create.name.clone())
             .partition_of(create.partition_of.clone())
             .for_values(create.for_values.clone())
             .build();
-        let (Some(name), Some(of), ForValues::With { modulus, remainder }) =
-            (self.table_name(&create.name), self.table_name(of), values)
-        else {
-            return Err("only parts of a hash are read".into());
-        };
-        if bare != *create {
-            return Err("a part with more than its place in a hash".into());
-        }
-        Ok(CreatedTable::Part { of, name, modulus: *modulus, remainder: *remainder })
+        let (name, of) = (self.table_name(&create.name)?, self.table_name(of)?);
+        (bare == *create).then(|| CreatedTable::Part { of, name, values: values.clone() })
     }
 
-    /// `partition by hash (a)`, with MySQL's number of parts.
-    fn partition(self, clause: &[String]) -> Read<String> {
+    /// The column of a partition clause, and the kind of the partitions.
+    fn partition(self, clause: &[String]) -> Read<(String, PartitionKind)> {
         let pieces: Vec<&str> = clause.iter().map(String::as_str).collect();
         let parts = PARTS.to_string();
         match (pieces.as_slice(), self.family) {
             (["partition", "by", "hash", "(", column, ")"], Family::Postgres) => {
-                Ok((*column).into())
+                Ok(((*column).into(), PartitionKind::Hash))
+            }
+            (["partition", "by", "list" | "range", "(", column, ")"], Family::Postgres) => {
+                Ok(((*column).into(), PartitionKind::Values))
             }
             (["partition", "by", "hash", "(", column, ")", "partitions", n], Family::Mysql)
                 if *n == parts =>
             {
-                Ok((*column).into())
+                Ok(((*column).into(), PartitionKind::Hash))
             }
-            _ => Err(format!("only a hash of one column in {PARTS} parts is read")),
+            (
+                ["partition", "by", "range", "(", column, ")", "(", .., "maxvalue", ")"],
+                Family::Mysql,
+            ) if !pieces.contains(&"subpartition") => {
+                Ok(((*column).into(), PartitionKind::AllValues))
+            }
+            _ => Err("its partitions are not read".into()),
+        }
+    }
+
+    /// The condition of the rows of one partition by list or range; none if it is not read.
+    /// The default partition takes all other rows.
+    pub(super) fn bounds(self, column: &str, values: ForValues) -> Option<Expr> {
+        let column = || Box::new(Expr::Column { qualifier: None, name: column.into() });
+        let literal = |e: ast::Expr| match self.expr(e, DEEPEST)? {
+            Expr::Literal(literal) => Some(Expr::Literal(literal)),
+            _ => None,
+        };
+        match values {
+            ForValues::In(values) => {
+                let items: Vec<Expr> = values.into_iter().map(literal).collect::<Option<_>>()?;
+                let null = Expr::Literal(Literal::Null);
+                let takes_null = items.contains(&null);
+                let items: Vec<Expr> = items.into_iter().filter(|i| *i != null).collect();
+                let listed = Expr::InList { of: column(), items: items.clone(), negated: false };
+                let is_null = Expr::unary(Unary::IsNull, *column());
+                match (items.is_empty(), takes_null) {
+                    (false, false) => Some(listed),
+                    (false, true) => Some(Expr::binary(Binary::Or, is_null, listed)),
+                    (true, true) => Some(is_null),
+                    (true, false) => None,
+                }
+            }
+            ForValues::From { mut from, mut to } => {
+                let (Some(from), Some(to), true, true) =
+                    (from.pop(), to.pop(), from.is_empty(), to.is_empty())
+                else {
+                    return None;
+                };
+                let bound = |sign: Binary, value: PartitionBoundValue| match value {
+                    PartitionBoundValue::Expr(value) => {
+                        Some(Some(Expr::binary(sign, *column(), literal(value)?)))
+                    }
+                    PartitionBoundValue::MinValue if sign == Binary::AtLeast => Some(None),
+                    PartitionBoundValue::MaxValue if sign == Binary::Less => Some(None),
+                    PartitionBoundValue::MinValue | PartitionBoundValue::MaxValue => None,
+                };
+                let bounds = [bound(Binary::AtLeast, from)?, bound(Binary::Less, to)?];
+                let known = Expr::unary(Unary::IsNotNull, *column());
+                let both = bounds.into_iter().flatten();
+                Some(both.fold(known, |all, one| Expr::binary(Binary::And, all, one)))
+            }
+            ForValues::Default => Some(Expr::Literal(Literal::Bool(true))),
+            ForValues::With { .. } => None,
         }
     }
 
@@ -115,6 +203,9 @@ impl Reader<'_> {
             .build();
         if understood != create {
             return Err("it has a clause that is not read".into());
+        }
+        if create.columns.is_empty() {
+            return Err("it has no columns".into());
         }
         for column in create.columns {
             self.column_definition(table, column)?;
@@ -202,7 +293,7 @@ impl Reader<'_> {
                     table.primary_key = vec![name.clone()];
                 }
                 ColumnOption::Unique(unique) => {
-                    let plain = is_plain_unique(&unique) && unique.columns.is_empty();
+                    let plain = self.is_plain_unique(&unique) && unique.columns.is_empty();
                     plain.then_some(()).ok_or_else(unread)?;
                     table.unique.push(vec![name.clone()]);
                 }
