@@ -256,7 +256,9 @@ fn servers_are_not_accused_and_their_documented_behaviour_is_named() {
     for target in servers::available(&["postgres", "mariadb"]) {
         let dir = tempfile::tempdir().unwrap();
         let sound = dir.path().join("sound");
-        let output = hunt(&sound, &[target, "--seed", "42", "--cases", "450", "-j", "2"]);
+        let shallow = ["--depth", "0", "-j", "2"];
+        let args = [&[target, "--seed", "42", "--cases", "450"], &shallow[..]].concat();
+        let output = hunt(&sound, &args);
         assert_eq!(output.status.code(), Some(0), "{target}: {}", stdout(&output));
         let summary = summary(&sound);
         assert_eq!(summary.violations.bug, 0, "{target}");
@@ -271,7 +273,7 @@ fn servers_are_not_accused_and_their_documented_behaviour_is_named() {
         // fault has some.
         let faulty = dir.path().join("faulty");
         let fault = ["--level", "SER", "--fault", "statement-dropped", "--fault-rate=1"];
-        let args = [&[target, "--seed", "42", "--cases", "30"], &fault[..]].concat();
+        let args = [&[target, "--seed", "42", "--cases", "90"], &fault[..]].concat();
         let output = hunt(&faulty, &args);
         assert_eq!(output.status.code(), Some(1), "{target}: {}", stdout(&output));
         let found = self::summary(&faulty).violations;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 const SOUND: [&str; 6] = ["hunt", "sqlite", "--seed", "3", "--cases", "30"];
-const FAULTY: [&str; 4] = ["--fault", "statement-dropped", "--fault-rate", "1"];
+const FAULTY: [&str; 6] = ["--fault", "statement-dropped", "--fault-rate", "1", "--depth", "0"];
 
 fn hunt(out: &Path, more: &[&str]) -> Output {
     isolde(&[&SOUND[..], &["--out", text(out)], more].concat())

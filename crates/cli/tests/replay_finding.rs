@@ -24,6 +24,27 @@ fn hunt(out: &Path, args: &[&str]) -> PathBuf {
 }
 
 #[test]
+fn replay_in_which_every_statement_is_rejected_is_undecided() {
+    let dir = tempfile::tempdir().unwrap();
+    let replay = |steps: &str| {
+        let file = dir.path().join("own.case");
+        let setup = "case: own\nengines: sqlite\n\nsetup:\n  create table t (a int);\n\n";
+        std::fs::write(&file, format!("{setup}{steps}")).unwrap();
+        isolde(&["replay", text(&file)])
+    };
+    let rejected = "s1> begin;\ns1> insert into nowhere values (1);\ns1> commit;\n";
+    let output = replay(rejected);
+    assert_eq!(output.status.code(), Some(3), "{}", all_output(&output));
+    let why = "undecided: the server rejected every statement, such as s1.2 (";
+    assert!(all_output(&output).contains(why), "{}", all_output(&output));
+    // One that ran is enough, and so is an expectation of the error.
+    let one = replay(&format!("{rejected}s1> select a from t;\n"));
+    assert_eq!(one.status.code(), Some(0), "{}", all_output(&one));
+    let expected = replay(&format!("{rejected}\nexpect sqlite:\n  s1.2 error\n"));
+    assert_eq!(expected.status.code(), Some(0), "{}", all_output(&expected));
+}
+
+#[test]
 fn replay_of_a_planted_bug_still_happens_with_the_fault_only() {
     let dir = tempfile::tempdir().unwrap();
     let fault = ["--fault", "statement-dropped", "--fault-rate", "0.3"];
@@ -71,7 +92,10 @@ fn replay_of_a_server_bug_still_happens_on_that_server() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     let fault = ["--fault", "row-skipped", "--fault-rate", "0.3"];
-    let args = [&["postgres", "--seed", "5", "--cases", "120", "--level", "all"], &fault[..]];
+    let args = [
+        &["postgres", "--seed", "5", "--cases", "120", "--level", "all", "--depth", "0"],
+        &fault[..],
+    ];
     let case = hunt(&out, &args.concat());
     let replay = isolde(&["replay", case.to_str().unwrap()]);
     assert_eq!(replay.status.code(), Some(1), "{}", all_output(&replay));

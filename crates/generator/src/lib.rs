@@ -58,7 +58,12 @@ pub struct Options {
     /// For rounds, in which many transactions run on the same tables: transactions are longer, and
     /// most conditions are on keys, because the first rows are soon overwritten.
     pub for_rounds: bool,
+    /// How deeply expressions and queries are nested; none to draw it for each block.
+    pub depth: Option<usize>,
 }
+
+/// The greatest depth of nested expressions and queries.
+pub const DEEPEST: usize = 4;
 
 impl Options {
     pub fn new(levels: Vec<Level>, default_level: Level) -> Options {
@@ -70,6 +75,7 @@ impl Options {
             prepared: false,
             mixed_modes: true,
             for_rounds: false,
+            depth: None,
         }
     }
 }
@@ -90,16 +96,36 @@ impl Generator {
         number / CASES_PER_BLOCK
     }
 
+    /// How deeply the statements of a block are nested. The first blocks are shallow, so that a
+    /// short hunt covers the plain statements, too.
+    fn depth(&self, block: u64) -> usize {
+        if !self.nests() {
+            return 0;
+        }
+        let weights = if block < 4 { [55, 25, 15, 5, 0] } else { [25, 20, 30, 17, 8] };
+        let drawn = || Random::stream(self.seed, "depth", block).weighted(&weights);
+        self.options.depth.unwrap_or_else(drawn).min(DEEPEST)
+    }
+
+    /// Whether statements may be nested deeply.
+    fn nests(&self) -> bool {
+        let needed = [Feature::DerivedTable, Feature::ScalarSubquery, Feature::InSubquery];
+        !self.options.for_rounds
+            && self.options.depth != Some(0)
+            && needed.iter().all(|f| self.dialect.has(*f))
+    }
+
     pub fn plan(&self, number: u64) -> Plan {
         let group = number / SCHEDULES_PER_GROUP;
+        let block = Generator::block_of(number);
+        let depth = self.depth(block);
         let stream = |label, index| Random::stream(self.seed, label, index);
-        let schema =
-            draw::schema(&mut stream("schema", Generator::block_of(number)), &self.dialect);
-        let rows = draw::rows(&mut stream("rows", group), &schema);
+        let schema = draw::schema(&mut stream("schema", block), &self.dialect, depth);
+        let rows = draw::rows(&mut stream("rows", group), &schema, depth);
         let mut random = stream("transactions", group);
         let level = random.pick_any(&self.options.levels).copied();
         let mut sampler =
-            draw::Sampler::new(&mut random, &self.dialect, (&schema, &rows), &self.options);
+            draw::Sampler::new(&mut random, &self.dialect, (&schema, &rows), &self.options, depth);
         let transactions = draw::transactions(&mut sampler);
         let schedule = draw::schedule(&mut stream("schedule", number), &transactions);
         Plan {
@@ -119,7 +145,17 @@ impl Generator {
     pub fn features(&self) -> Features {
         let options = &self.options;
         let mut features = self.dialect.features;
-        let left_out: [(bool, &[Feature]); 4] = [
+        let left_out: [(bool, &[Feature]); 5] = [
+            (
+                self.nests(),
+                &[
+                    Feature::RightJoin,
+                    Feature::NestedJoin,
+                    Feature::DerivedTable,
+                    Feature::ScalarFunction,
+                    Feature::BitOperator,
+                ],
+            ),
             (
                 options.ddl,
                 &[Feature::CreateIndex, Feature::DropIndex, Feature::AddColumn, Feature::Truncate],

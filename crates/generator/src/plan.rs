@@ -273,6 +273,7 @@ impl From<&Plan> for ParsedCase {
             levels: steps.iter().filter_map(|(tx, _)| level(*tx)).collect(),
             operations: steps.into_iter().map(|(_, item)| operation(item)).collect(),
             numbering: Default::default(),
+            advisory_locks: false,
         }
     }
 }

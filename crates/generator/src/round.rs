@@ -31,7 +31,7 @@ impl Generator {
     pub fn round(&self, number: u64, keys: usize) -> Round {
         let stream = |label, index| Random::stream(self.seed, label, index);
         let block = Generator::block_of(number);
-        let mut schema = draw::schema(&mut stream("schema", block), &self.dialect);
+        let mut schema = draw::schema(&mut stream("schema", block), &self.dialect, 0);
         adapt_to_rounds(&mut schema, keys, block);
         let mut random = stream("round", number);
         let rows = draw::many_rows(&mut random, &schema, (keys / 2).clamp(2, MOST_ROWS));
@@ -64,7 +64,8 @@ impl Round {
     pub fn transaction(&mut self, session: &str) -> TxPlan {
         self.drawn += 1;
         let about = (&self.plan.schema, &self.plan.rows[..]);
-        let mut sampler = Sampler::new(&mut self.random, &self.plan.dialect, about, &self.options);
+        let mut sampler =
+            Sampler::new(&mut self.random, &self.plan.dialect, about, &self.options, 0);
         let mut transaction = draw::transaction(&mut sampler, self.drawn);
         transaction.session = session.into();
         if !matches!(transaction.start, Start::Explicit(_)) {

@@ -19,6 +19,21 @@ const ENGINES: [(&str, &str); 11] = [
 
 /// Fingerprints of the first cases that each engine gets.
 const FIRST_CASES: [(&str, u64); 11] = [
+    ("sqlite", 14791876692540534891),
+    ("postgres", 11740863507789237554),
+    ("mariadb", 18415538892048039211),
+    ("mysql", 16684272093049749116),
+    ("tidb", 13582186616665951939),
+    ("dolt", 5228304633182689366),
+    ("turso+mvcc", 12186486985648605126),
+    ("duckdb", 11625166914928361244),
+    ("an unknown engine", 9846470004801500362),
+    ("mysql", 14848767719887052061),
+    ("mysql", 14848767719887052061),
+];
+
+/// The same for `--depth 0`.
+const FIRST_FLAT_CASES: [(&str, u64); 11] = [
     ("sqlite", 1462533347128683961),
     ("postgres", 11099147681028527372),
     ("mariadb", 4092049115707012355),
@@ -51,16 +66,77 @@ fn first_case_of_a_seed_never_changes() {
     assert_eq!(fingerprint(&text), 9192804749387914871, "\n{text}");
 }
 
-/// The cases of a seed must not change when the types of statements do.
-#[test]
-fn first_cases_of_every_dialect_never_change() {
+fn first_cases(depth: Option<usize>) -> Vec<(&'static str, u64)> {
     let mut found = Vec::new();
     for (engine, (name, _)) in ENGINES.iter().enumerate() {
-        let text = |number| case::format(&generator(engine, 7).plan(number).to_case());
+        let mut generator = generator(engine, 7);
+        generator.options.depth = depth;
+        let text = |number| case::format(&generator.plan(number).to_case());
         let all: Vec<String> = (0..300).step_by(3).map(text).collect();
         found.push((*name, fingerprint(&all.concat())));
     }
-    assert_eq!(found, FIRST_CASES);
+    found
+}
+
+/// The cases of a seed must not change when the types of statements do.
+#[test]
+fn first_flat_cases_of_every_dialect_never_change() {
+    assert_eq!(first_cases(Some(0)), FIRST_FLAT_CASES);
+}
+
+#[test]
+fn first_cases_of_every_dialect_never_change() {
+    assert_eq!(first_cases(None), FIRST_CASES);
+}
+
+/// The constructs that the public bugs of TxCheck need: each can be drawn.
+#[test]
+fn deep_statements_nest_and_combine_every_construct() {
+    let mut options = Options::new(vec![Level::Serializable], Level::Serializable);
+    options.depth = Some(DEEPEST);
+    let dialect = Dialect::for_engine("mysql", "8.0");
+    let generator = Generator::new(dialect, 3, options);
+    let texts: Vec<String> = (0..900)
+        .step_by(3)
+        .flat_map(|n| generator.plan(n).to_case().steps.into_iter().map(|s| s.sql))
+        .collect();
+    let wanted = [
+        ("a window function over a join", vec![" over (", " join "]),
+        ("a set operation in a condition", vec!["where ", " in (select ", " union "]),
+        ("a join in parentheses", vec![" join (t", " on "]),
+        ("a right join", vec![" right join "]),
+        ("a derived table with groups", vec!["from (select ", " group by "]),
+        ("two CTEs", vec!["with q", "), q"]),
+        ("EXISTS in the value of an UPDATE", vec!["update ", " set ", "case when exists (select "]),
+        ("a subquery in VALUES", vec!["insert into ", " values (", "(select "]),
+        ("an upsert with a subquery", vec!["on duplicate key update", "(select "]),
+        ("a DELETE with NOT IN a query", vec!["delete from ", " not in (select "]),
+        ("FOR UPDATE with a subquery", vec![" in (select ", " for update"]),
+        ("bit operators", vec![" & "]),
+        ("a shift", vec![" << "]),
+        ("NULLIF of a subquery", vec!["nullif((select "]),
+        ("a string function of a subquery", vec!["substr(", "(select "]),
+        ("a date function", vec!["dayofyear("]),
+        ("CRC32", vec!["crc32("]),
+        ("GREATEST", vec!["greatest("]),
+        ("NOT BETWEEN of values", vec![" not between "]),
+        ("HAVING", vec![" having "]),
+        ("DISTINCT in a subquery", vec!["(select distinct "]),
+        ("three levels of queries", vec!["(select ", "(select ", "(select "]),
+    ];
+    for (what, parts) in wanted {
+        let has_all = |text: &&String| {
+            let mut rest = text.as_str();
+            parts.iter().all(|part| match rest.find(part) {
+                Some(at) => {
+                    rest = &rest[at + part.len()..];
+                    true
+                }
+                None => false,
+            })
+        };
+        assert!(texts.iter().any(|text| has_all(&text)), "{what} is never drawn");
+    }
 }
 
 #[test]

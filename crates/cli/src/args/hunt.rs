@@ -65,6 +65,10 @@ pub struct HuntArgs {
     /// Generate DDL statements, too: CREATE INDEX, ALTER TABLE, TRUNCATE.
     #[arg(long)]
     pub ddl: bool,
+    /// How deeply queries and expressions are nested, from 0 (flat) to 4 [default: drawn for each
+    /// block of 30 cases]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=4))]
+    pub depth: Option<u8>,
     /// Use prepared statements where the engine has them.
     #[arg(long)]
     pub prepared: bool,

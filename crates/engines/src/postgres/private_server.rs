@@ -123,10 +123,12 @@ fn set_password(admin: &mut PgSession, password: &Secret, scram: bool) -> Engine
 /// Durability off. Deadlocks are checked for after 1 ms and lock waits reported
 /// to the client, so that the victim is always the session that closed the
 /// cycle.
-const PRIVATE_SETTINGS: [(&str, &str); 14] = [
+const PRIVATE_SETTINGS: [(&str, &str); 15] = [
     ("listen_addresses", "127.0.0.1"),
     ("unix_socket_directories", ""),
     ("fsync", "off"),
+    // Compiling a query costs more than running it on a few rows.
+    ("jit", "off"),
     ("full_page_writes", "off"),
     ("synchronous_commit", "off"),
     ("max_connections", "300"),

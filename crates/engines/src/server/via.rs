@@ -74,7 +74,16 @@ const IMAGES: [Image; 6] = [
         data: "/var/lib/postgresql",
         env: &["PGDATA=/var/lib/postgresql/isolde"],
         password: &["POSTGRES_PASSWORD"],
-        server: &["-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off"],
+        server: &[
+            "-c",
+            "fsync=off",
+            "-c",
+            "full_page_writes=off",
+            "-c",
+            "synchronous_commit=off",
+            "-c",
+            "jit=off",
+        ],
         tag_prefix: "",
     },
     Image {
@@ -194,7 +203,7 @@ mod tests {
              --tmpfs /var/lib/postgresql:rw,mode=1777 \
              --env PGDATA=/var/lib/postgresql/isolde --env POSTGRES_PASSWORD \
              postgres:18 \
-             -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
+             -c fsync=off -c full_page_writes=off -c synchronous_commit=off -c jit=off"
         );
     }
 

@@ -9,6 +9,7 @@
 //! by a foreign key.
 
 mod ddl;
+mod deep;
 mod predicate;
 mod rows;
 mod schema;
@@ -88,6 +89,8 @@ pub struct Sampler<'a> {
     forbidden_tables: Vec<String>,
     /// The number of statements of the case that shift keys.
     key_shifts: u32,
+    /// How deeply expressions and queries may be nested; 0 for shallow statements.
+    depth: usize,
     /// Counts names, so that each is unique in the case.
     serial: usize,
 }
@@ -98,6 +101,7 @@ impl<'a> Sampler<'a> {
         dialect: &'a Dialect,
         (schema, rows): (&'a Schema, &'a [Rows]),
         options: &'a Options,
+        depth: usize,
     ) -> Sampler<'a> {
         let hot_rows = rows.iter().map(|rows| random.below(rows.len().max(1))).collect();
         let (forbidden_tables, key_shifts, serial) = (Vec::new(), 0, 0);
@@ -110,6 +114,7 @@ impl<'a> Sampler<'a> {
             hot_rows,
             forbidden_tables,
             key_shifts,
+            depth,
             serial,
         }
     }
@@ -125,12 +130,21 @@ impl<'a> Sampler<'a> {
             if there && (kind.reads_only || !reads_only) { kind.weight } else { 0 }
         };
         let weights: Vec<usize> = KINDS.iter().map(weight).collect();
+        let deep = self.depth > 0 && self.random.chance(80);
         loop {
             let kind = &KINDS[self.random.weighted(&weights)];
             self.forbidden_tables.clear();
+            if deep && kind.reads_only {
+                if let Some(statement) = self.deep_select() {
+                    return statement;
+                }
+                continue;
+            }
             // Some kinds do not fit every schema.
-            if let Some(statement) = (kind.draw)(self) {
-                return statement;
+            match (kind.draw)(self) {
+                Some(statement) if deep => return self.deepened(statement),
+                Some(statement) => return statement,
+                None => {}
             }
         }
     }

@@ -7,11 +7,15 @@ use isolde_sql::fixture::Rows;
 
 /// Draws rows for each table, with one cell per column. Cells of generated columns hold NULL and
 /// are never written.
-pub fn rows(random: &mut Random, schema: &Schema) -> Vec<Rows> {
-    let wanted = |random: &mut Random| match random.weighted(&[8, 42, 50]) {
+///
+/// Nested statements (a depth above 0) get more rows, so that some pass their conditions.
+pub fn rows(random: &mut Random, schema: &Schema, depth: usize) -> Vec<Rows> {
+    let weights: &[usize] = if depth == 0 { &[8, 42, 50] } else { &[3, 17, 62, 18] };
+    let wanted = |random: &mut Random| match random.weighted(weights) {
         0 => 0,
         1 => random.between(1, 3),
-        _ => random.between(4, 8),
+        2 => random.between(4, 8),
+        _ => random.between(9, 24),
     };
     draw_rows(random, schema, wanted)
 }

@@ -25,8 +25,10 @@ const TYPES: &[(Type, usize)] = &[
     (Type::Blob, 3),
 ];
 
-pub fn schema(random: &mut Random, dialect: &Dialect) -> Schema {
-    let count = 1 + random.weighted(&[62, 28, 10]);
+/// Draws a schema; for nested statements (a depth above 0) with two to four tables.
+pub fn schema(random: &mut Random, dialect: &Dialect, depth: usize) -> Schema {
+    let weights: &[usize] = if depth == 0 { &[62, 28, 10] } else { &[0, 45, 35, 20] };
+    let count = 1 + random.weighted(weights);
     let mut schema = Schema::default();
     for number in 1..=count {
         let mut sampler = TableSampler { random, dialect, number, table: Table::default() };

@@ -19,8 +19,29 @@ pub fn transactions(sampler: &mut Sampler) -> Vec<TxPlan> {
         let update = sampler.update().expect("every table can be updated");
         all[0].statements.push(planned(update));
     }
+    if sampler.depth > 0 {
+        share_sessions(sampler, &mut all);
+    }
     number_operations(&mut all);
     all
+}
+
+/// Lets some transactions run in the session of an earlier one, after its end. `autocommit = 0`
+/// would apply to them, too, so such sessions have one transaction.
+fn share_sessions(sampler: &mut Sampler, all: &mut [TxPlan]) {
+    for place in 1..all.len() {
+        let fits = |tx: &TxPlan| tx.start != Start::AutocommitOff;
+        let (before, rest) = all.split_at_mut(place);
+        let tx = &mut rest[0];
+        if before.len() > 1 && fits(tx) && sampler.random.chance(22) {
+            let earlier: Vec<&TxPlan> = before.iter().filter(|t| fits(t)).collect();
+            if let Some(first) = sampler.random.pick_any(&earlier) {
+                tx.session = first.session.clone();
+                // Only BEGIN can set another level than that of the session.
+                tx.level = first.level;
+            }
+        }
+    }
 }
 
 /// An operation without a number; `number_operations` sets it.
@@ -130,12 +151,19 @@ fn add_savepoint(sampler: &mut Sampler, statements: &mut Vec<Stmt>) {
     statements.insert(to, after);
 }
 
-/// Draws a schedule: all operations, those of each transaction in their order.
+/// Draws a schedule: all operations, those of each session in their order.
 pub fn schedule(random: &mut Random, transactions: &[TxPlan]) -> Vec<OpId> {
-    let turns = |(n, tx): (usize, &TxPlan)| std::iter::repeat_n(n, tx.operations());
-    let mut order: Vec<usize> = transactions.iter().enumerate().flat_map(turns).collect();
+    let mut sessions: Vec<(&str, Vec<OpId>)> = Vec::new();
+    for tx in transactions {
+        let ids = tx.sequence().into_iter().map(|(id, _)| id);
+        match sessions.iter_mut().find(|(session, _)| *session == tx.session) {
+            Some((_, operations)) => operations.extend(ids),
+            None => sessions.push((&tx.session, ids.collect())),
+        }
+    }
+    let turns = |(n, (_, operations)): (usize, &(&str, Vec<OpId>))| vec![n; operations.len()];
+    let mut order: Vec<usize> = sessions.iter().enumerate().flat_map(turns).collect();
     random.shuffle(&mut order);
-    let mut left: Vec<_> = transactions.iter().map(|tx| tx.sequence().into_iter()).collect();
-    let next = |tx: usize| left[tx].next().map(|(id, _)| id);
-    order.into_iter().filter_map(next).collect()
+    let mut left: Vec<_> = sessions.into_iter().map(|(_, ids)| ids.into_iter()).collect();
+    order.into_iter().filter_map(|session| left[session].next()).collect()
 }

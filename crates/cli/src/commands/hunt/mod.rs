@@ -62,6 +62,7 @@ pub fn run(context: &Context<'_>, args: &HuntArgs) -> Outcome {
     let dialect = info.dialect();
     let mut options = Options::new(levels.clone(), first.profile().default_level);
     options.ddl = request.ddl;
+    options.depth = request.depth.map(usize::from);
     options.prepared = request.prepared;
     let generator = Generator::new(dialect, request.seed, options);
     let identity = Identity {

@@ -34,6 +34,7 @@ pub struct HuntRequest {
     /// Whether a finding in which only the locking differs fails the hunt.
     pub strict: bool,
     pub ddl: bool,
+    pub depth: Option<u8>,
     pub prepared: bool,
     pub rounds: Rounds,
     pub oracle_options: OracleOptions,
@@ -111,6 +112,7 @@ impl HuntRequest {
             reduces: !args.no_reduce,
             strict: args.strict,
             ddl: args.ddl,
+            depth: args.depth,
             prepared: args.prepared,
             rounds: Rounds::of(args, |_| None),
             oracle_options: oracle_options(args, |_| None),
@@ -127,6 +129,9 @@ impl HuntRequest {
     pub fn options(&self) -> BTreeMap<String, String> {
         let mut options = BTreeMap::new();
         options.insert("ddl".to_string(), self.ddl.to_string());
+        if let Some(depth) = self.depth {
+            options.insert("depth".into(), depth.to_string());
+        }
         options.insert("prepared".to_string(), self.prepared.to_string());
         options.insert("all".to_string(), self.all.to_string());
         if !self.reduces {
@@ -193,6 +198,7 @@ fn resumed(args: &HuntArgs, earlier: &Summary) -> Result<HuntRequest, Failure> {
         reduces: !args.no_reduce && !is_set(NO_REDUCE),
         strict: args.strict,
         ddl: args.ddl || is_set("ddl"),
+        depth: args.depth.or_else(|| option("depth")?.parse().ok()),
         prepared: args.prepared || is_set("prepared"),
         rounds: Rounds::of(args, |name| option(name)?.parse().ok()),
         oracle_options: oracle_options(args, option),
