@@ -51,6 +51,7 @@ fn finding(number: u64, seed: u64) -> Finding {
         explanation: Vec::new(),
         differences: Vec::new(),
         known: Vec::new(),
+        known_link: None,
         operations: Vec::new(),
         case: "case: x\n".into(),
         reduced_by: None,

@@ -1,6 +1,6 @@
 use super::run::Run;
 use super::*;
-use isolde_model::breach::{Breach, KeyOwner, Obstacle, RowChange, RowDiff, RowRole};
+use isolde_model::breach::{Breach, KeyOwner, Obstacle, RowChange, RowDiff, RowRole, Wait};
 use isolde_model::case;
 use isolde_model::case::Case;
 use isolde_model::difference::Difference;
@@ -174,6 +174,71 @@ fn counts_are_more_or_fewer_whatever_they_are() {
     assert!(same(&fewer, &at(row_count(2, 7))));
     assert!(!same(&fewer, &at(row_count(2, 1))));
     assert_eq!(fewer.deviation.how, "a write changed fewer rows than predicted");
+}
+
+const FAMILY: &str = "setup:\n  create table p (a int primary key, b int);\n  \
+                      create table c (x int primary key, a int, foreign key (a) references p (a));\n  \
+                      insert into p values (1, 0);\n  insert into c values (9, 1);\n\n";
+
+/// The deviation of a run on a parent and a child table, with a breach at a step or
+/// in the final rows.
+fn of_family(steps: &str, label: &str, breach: &Breach) -> Deviation {
+    let case = case::parse(&format!("case: x\nengines: mysql\n\n{FAMILY}{steps}")).unwrap();
+    let run = history(&case, &[], &done);
+    let difference = [Difference::Rule {
+        label: label.into(),
+        sql: String::new(),
+        rule: "I18".into(),
+        about: String::new(),
+        page: String::new(),
+        why: breach.to_string(),
+        breach: Some(Box::new(breach.clone())),
+    }];
+    let subject = Subject {
+        history: Some(&run),
+        differences: &difference,
+        engine: "mysql",
+        version: "9.7.4",
+        ..subject(&case, None)
+    };
+    Features::of(subject).deviation
+}
+
+#[test]
+fn replace_of_a_parent_is_one_defect_however_it_shows() {
+    let steps =
+        "s1> begin;\ns1> replace into p values (1, 2);\ns1> select * from c;\ns1> commit;\n";
+    let table = |name: &str| Breach::FinalRows { table: name.into(), diff: diff(&[9, 1], &[]) };
+    let child = Obstacle::ChildExists { child: "c".into(), added: false };
+    let keys: Vec<String> = [
+        ("s1.2", row_count(2, 1)),
+        ("s1.2", Breach::Proceeded { obstacle: child.clone() }),
+        ("s1.3", Breach::Rows { diff: diff(&[9, 1], &[]) }),
+        ("", table("c")),
+        ("", table("p")),
+    ]
+    .iter()
+    .map(|(label, breach)| of_family(steps, label, breach).key())
+    .collect();
+    assert_eq!(keys, ["replace-of-a-parent"; 5]);
+}
+
+#[test]
+fn other_defects_are_not_taken_for_a_replace_of_a_parent() {
+    let key = |steps: &str, label: &str, breach: Breach| of_family(steps, label, &breach).key();
+    let of_child = "s1> replace into c values (9, 1);\n";
+    assert_ne!(key(of_child, "s1.1", row_count(2, 1)), "replace-of-a-parent");
+    let update = "s1> update p set b = 1;\n";
+    assert_ne!(key(update, "s1.1", row_count(2, 1)), "replace-of-a-parent");
+    // A breach before the REPLACE, and a wait after it.
+    let later = "s1> select * from c;\ns1> replace into p values (1, 2);\n";
+    let rows = Breach::Rows { diff: diff(&[9, 1], &[]) };
+    assert_ne!(key(later, "s1.1", rows), "replace-of-a-parent");
+    let waits = "s1> replace into p values (1, 2);\ns2> select * from c for update;\n";
+    assert_ne!(
+        key(waits, "s2.1", Breach::UnexpectedWait { wait: Wait::NoHolder }),
+        "replace-of-a-parent"
+    );
 }
 
 #[test]

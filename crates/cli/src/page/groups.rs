@@ -1,8 +1,8 @@
 //! The findings of a page, grouped by defect, and how many of each group are
 //! shown.
 
-use super::card;
 use super::html::{NEW_LINE, details, number, plural, text, visible};
+use super::{card, prose};
 use isolde_hunt::finding::Finding;
 use isolde_hunt::report::Group;
 use maud::{Markup, html};
@@ -74,7 +74,7 @@ fn one(group: &Group<'_>, whole: &[Markup], open: bool, room: &mut usize) -> Mar
                     span.times { "×" (number(group.findings.len() as u64)) } " "
                 }
                 (text(title(first)))
-                @if let Some(name) = group.name { " " span.times { "known as " (text(name)) } }
+                @if let Some(name) = group.name { " " span.times { "known as " (prose::known_bug(first, name)) } }
                 @if group.known { " " span.times { "known: in the baseline" } }
             }
             p.signature { (text(&group.reason)) }
@@ -154,5 +154,27 @@ fn filter(levels: &BTreeSet<&str>) -> Markup {
             }
             output #f-count {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isolde_hunt::cause::Verdict;
+    use isolde_testing::samples::made;
+
+    #[test]
+    fn name_of_a_group_links_to_the_report_of_the_known_bug() {
+        let finding = made(1, "wait", Verdict::Bug, "x").finding;
+        let group = Group {
+            label: Verdict::Bug,
+            reason: "a row is missing".into(),
+            name: finding.known.first().map(String::as_str),
+            known: false,
+            findings: vec![&finding],
+        };
+        let shown = one(&group, &[], false, &mut 0).into_string();
+        let link = "known as <a href=\"https://jira.mariadb.org/browse/MDEV-26642\"";
+        assert!(shown.contains(link), "{shown}");
     }
 }

@@ -101,15 +101,17 @@ pub fn reasons(evidence: &[String]) -> String {
     if all.is_empty() { String::new() } else { all.join("; ") + "." }
 }
 
+/// The name of a known bug, with the link to its report.
+pub fn known_bug(finding: &Finding, id: &str) -> Markup {
+    let own = finding.known_link.clone().filter(|_| finding.known.first().is_some_and(|k| k == id));
+    match own.or_else(|| library::link_of(id)) {
+        Some(address) => link(&address, id),
+        None => code(id),
+    }
+}
+
 fn known(finding: &Finding) -> Option<Markup> {
-    let shown: Vec<Markup> = finding
-        .known
-        .iter()
-        .map(|id| match library::link_of(id) {
-            Some(address) => link(&address, id),
-            None => code(id),
-        })
-        .collect();
+    let shown: Vec<Markup> = finding.known.iter().map(|id| known_bug(finding, id)).collect();
     let sentence = html! { "Similar known bugs: " (joined(&shown, ", ")) "." };
     (!shown.is_empty()).then_some(sentence)
 }
@@ -135,9 +137,14 @@ mod tests {
              <a href=\"https://github.com/pingcap/tidb/issues/42121\" \
              rel=\"noopener noreferrer\">papers/writecheck-figure-1</a>.</p>"
         );
-        let elsewhere = Finding { known: vec!["mine/1".into()], ..finding.clone() };
+        let known_bugs = vec!["mine/1".into()];
+        let elsewhere = Finding { known: known_bugs, known_link: None, ..finding.clone() };
         let shown = known(&elsewhere).unwrap().into_string();
         assert_eq!(shown, "Similar known bugs: <code>mine/1</code>.");
+        // The link of the finding counts, since its bug may be of another library.
+        let linked = Finding { known_link: Some("https://example.org/1".into()), ..elsewhere };
+        assert!(known_bug(&linked, "mine/1").into_string().contains("\"https://example.org/1\""));
+        assert_eq!(known_bug(&linked, "mine/2").into_string(), "<code>mine/2</code>");
         let with = |oracles: &[&str]| {
             let oracles = oracles.iter().map(ToString::to_string).collect();
             comparison(&Finding { oracles, ..finding.clone() })

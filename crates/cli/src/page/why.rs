@@ -47,7 +47,9 @@ pub fn below(account: &Account) -> Markup {
         @if !account.rules.is_empty() {
             ul.rules {
                 @for rule in account.rules.iter().take(MOST) {
-                    li { b { (text(&rule.id)) } " " (link(&rule.page, &rule.name)) ": " (text(&rule.about)) }
+                    li { b { (text(&rule.id)) } " " (link(&rule.page, &rule.name)) ": " (text(&rule.about))
+                        @if let Some(quotation) = &rule.quotation { " " q cite=(rule.page) { (text(quotation)) } }
+                    }
                 }
             }
         }
@@ -77,6 +79,7 @@ mod tests {
             name: "one snapshot per statement".into(),
             about: "a sentence".into(),
             page: "https://example.org/rules".into(),
+            quotation: Some("what the <manual> says".into()),
         };
         Account {
             anomaly: None,
@@ -107,6 +110,9 @@ mod tests {
         let page = below(&account()).into_string();
         assert!(page.contains("<b>bug</b>") && page.contains("it saw &lt;i&gt;more&lt;/i&gt;"));
         assert!(page.contains("href=\"https://example.org/rules\"") && page.contains("a sentence"));
+        assert!(
+            page.contains("<q cite=\"https://example.org/rules\">what the &lt;manual&gt; says</q>")
+        );
         assert!(page.contains("after s1.2") && !page.contains("s1.1"));
     }
 }

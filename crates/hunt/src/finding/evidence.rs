@@ -35,6 +35,9 @@ pub struct Finding {
     /// The known bug that it is an instance of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<String>,
+    /// The report of that bug, as a web address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_link: Option<String>,
     /// The text of the case, reduced if possible.
     pub case: String,
     /// For each of its steps the number of the operation in the generated case. Operations keep
@@ -53,6 +56,15 @@ impl Finding {
     /// has not recorded the defect.
     pub fn defect(&self) -> &str {
         if self.defect.is_empty() { &self.signature } else { &self.defect }
+    }
+
+    /// The known bug that it is an instance of, with the link to its report.
+    pub fn known_as(&self) -> Option<String> {
+        let name = self.known.first()?;
+        Some(match &self.known_link {
+            Some(link) => format!("Known as {name}: {link}"),
+            None => format!("Known as {name}"),
+        })
     }
 }
 

@@ -158,6 +158,7 @@ impl FindingExport<'_> {
             })
         };
         let mut all = vec![format!("Isolde's verdict: {}.", finding.cause.name())];
+        all.extend(finding.known_as().map(|name| format!("{name}.")));
         let evidence = finding.cause.evidence.iter().filter(|e| !contained(e));
         all.extend(evidence.map(|e| format!("{e}.")));
         if let Some(rule) = &finding.cause.behaviour {
@@ -269,6 +270,7 @@ mod tests {
             "In 5 of 12 runs.",
             "`repro.test`",
             "Reduced from 17 statements to 9.",
+            "- Known as mariadb/mdev-26642: https://jira.mariadb.org/browse/MDEV-26642.",
         ] {
             assert!(report.contains(part), "{part}\n{report}");
         }

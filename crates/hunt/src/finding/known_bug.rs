@@ -4,6 +4,7 @@
 use isolde_model::Level;
 use isolde_triage::{Features, Nearer, compare, same};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 
 /// A known bug as it ran on the engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +24,11 @@ fn has_what_it_needs(bug: &Features, finding: &Features) -> bool {
     NEEDED.iter().all(|kind| !bug.all.contains(*kind) || finding.all.contains(*kind))
 }
 
+/// How many of the statements it needs.
+fn needs(bug: &Features) -> usize {
+    NEEDED.iter().filter(|kind| bug.all.contains(**kind)).count()
+}
+
 /// The name of the known bug that a finding is: of those with the same defect the nearest, and
 /// none if the two nearest are equally near.
 pub fn name<'k>(bugs: &'k [KnownBug], features: &Features) -> Option<&'k str> {
@@ -35,7 +41,12 @@ pub fn name<'k>(bugs: &'k [KnownBug], features: &Features) -> Option<&'k str> {
         match compare(features, &nearest.features, &bug.features).nearer {
             Nearer::First => {}
             Nearer::Second => (nearest, tie) = (bug, false),
-            Nearer::Neither => tie = true,
+            // What a bug needs and the finding has is more than a coincidence.
+            Nearer::Neither => match needs(&bug.features).cmp(&needs(&nearest.features)) {
+                Ordering::Greater => (nearest, tie) = (bug, false),
+                Ordering::Equal => tie = true,
+                Ordering::Less => {}
+            },
         }
     }
     (!tie).then_some(&nearest.id)
@@ -75,7 +86,12 @@ mod tests {
         let mut finding = bug("", &["select"]).features;
         assert_eq!(name(std::slice::from_ref(&of_savepoints), &finding), None);
         finding.all.insert("statement: rollback to".into());
-        assert_eq!(name(&[of_savepoints], &finding), Some("savepoints"));
+        assert_eq!(name(std::slice::from_ref(&of_savepoints), &finding), Some("savepoints"));
+        // An equally near bug without savepoints does not cost it its name.
+        let plain = bug("plain", &["select"]);
+        let both = [plain.clone(), of_savepoints.clone()];
+        assert_eq!(name(&both, &finding), Some("savepoints"));
+        assert_eq!(name(&[of_savepoints, plain], &finding), Some("savepoints"));
     }
 
     #[test]

@@ -60,6 +60,11 @@ impl Hunter<'_> {
         let confirmed = confirm(&mut self.executor, about, checked, self.oracles, Repetition::Once);
         let (rate, again) = match confirmed {
             Ok(confirmed) => confirmed,
+            // It failed once more while the failure was confirmed.
+            Err(HuntError::ServerFailure(_)) => {
+                let evidence = self.crash_evidence(plan, &original, broke, ONCE, "crash");
+                return report(evidence, true, None);
+            }
             Err(error) => {
                 let evidence = self.crash_evidence(plan, &original, broke, ONCE, "crash");
                 return report(evidence, false, Some(error));
@@ -80,7 +85,8 @@ impl Hunter<'_> {
             Ok(evidence) => report(evidence, true, None),
             Err(error) => {
                 let evidence = self.crash_evidence(plan, &original, broke, rate, "crash");
-                report(evidence, true, Some(error))
+                let ended = (!matches!(error, HuntError::ServerFailure(_))).then_some(error);
+                report(evidence, true, ended)
             }
         }
     }

@@ -49,6 +49,7 @@ pub(super) fn assemble(
         defect: String::new(),
         features: None,
         known: Vec::new(),
+        known_link: None,
         case: case::format(&case),
         operations: case.steps.iter().filter_map(|step| step.origin.0).collect(),
         cause,

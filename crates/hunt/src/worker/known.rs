@@ -63,7 +63,10 @@ impl KnownBugs {
             Err(HuntError::Run(RunError::Interrupted)) => return Ok(()),
             Err(error) => return Err(error),
         };
-        finding.known = known_bug::name(&bugs, features).into_iter().map(str::to_string).collect();
+        let name = known_bug::name(&bugs, features);
+        let case = self.cases.iter().find(|case| Some(case.id.as_str()) == name);
+        finding.known_link = case.and_then(|case| case.link.clone());
+        finding.known = name.into_iter().map(str::to_string).collect();
         Ok(())
     }
 
@@ -73,7 +76,7 @@ impl KnownBugs {
             let info = executor.runner.engine.info();
             let fits = case.runs_on(&info.engine, &info.version)
                 && case.server_options.is_empty()
-                && case.level.is_none_or(|own| own == level);
+                && may_show_at(case, level);
             if fits {
                 // Tables of the finding may have the same names.
                 executor.forget_tables();
@@ -176,6 +179,14 @@ fn run(executor: &mut Executor, case: &Case, level: Level) -> Result<Option<Know
         level: Some(level),
     });
     Ok(Some(KnownBug { id: case.id.clone(), title: case.title.clone(), level, features }))
+}
+
+/// Whether a case may show at a level: at its own, and where its conditions name
+/// no other. A bug that no level prevents is found at all of them.
+fn may_show_at(case: &Case, level: Level) -> bool {
+    let conditions = case.when_it_shows();
+    let names_it = |levels: &[Level]| levels.is_empty() || levels.contains(&level);
+    case.level.is_none_or(|own| own == level) || conditions.iter().any(|c| names_it(&c.levels))
 }
 
 /// Whether the run shows what the case is about.

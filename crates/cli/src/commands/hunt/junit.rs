@@ -33,7 +33,9 @@ pub fn report(summary: &Summary, findings: &[Finding], failure: Option<&str>) ->
     add(format!("{} cases", summary.cases), whole, None);
     for finding in findings {
         let title = format!("case {} {}", finding.id, finding.title);
-        let text = finding.explanation.join("\n");
+        let name = finding.known_as();
+        let lines = finding.explanation.iter().cloned().chain(name.clone());
+        let text = lines.collect::<Vec<_>>().join("\n");
         let known = |judged: &BaselineResult| judged.signatures.contains(&finding.signature);
         match finding.cause.label {
             Verdict::Bug if summary.baseline.as_ref().is_some_and(known) => {
@@ -43,7 +45,11 @@ pub fn report(summary: &Summary, findings: &[Finding], failure: Option<&str>) ->
             }
             Verdict::Bug => {
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-                status.set_message(finding.title.as_str()).set_description(text);
+                let message = match name {
+                    Some(name) => format!("{}. {name}", finding.title),
+                    None => finding.title.clone(),
+                };
+                status.set_message(message).set_description(text);
                 add(title, status, None);
             }
             _ => add(title, TestCaseStatus::success(), Some(text)),
@@ -53,4 +59,22 @@ pub fn report(summary: &Summary, findings: &[Finding], failure: Option<&str>) ->
     report.set_time(time(summary.seconds));
     report.add_test_suite(suite);
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isolde_testing::samples::{made, summary};
+
+    #[test]
+    fn known_bug_comes_with_its_link() {
+        let finding = made(1, "wait", Verdict::Bug, "x").finding;
+        let own = Finding { known: Vec::new(), known_link: None, ..finding.clone() };
+        let whole = summary(7, isolde_hunt::summary::Shard::WHOLE, 1);
+        let xml = |finding: Finding| report(&whole, &[finding], None).to_string().unwrap();
+        let link = "Known as mariadb/mdev-26642: https://jira.mariadb.org/browse/MDEV-26642";
+        // In the message of the failure, and in its text.
+        assert_eq!(xml(finding).matches(link).count(), 2);
+        assert!(!xml(own).contains("Known as"));
+    }
 }

@@ -271,7 +271,9 @@ fn show_findings(context: &Context<'_>, folder: &Folder, summary: &Summary, find
         let word = if group.known { "known: " } else { "" };
         let folder = place.join(&finding.id);
         console.print(&format!("  {}  {word}{}", folder.display(), finding.title));
-        let name = group.name.map_or(String::new(), |name| format!(" of {name}"));
+        let link = group.findings.iter().find_map(|f| f.known_link.as_deref());
+        let link = link.map_or(String::new(), |link| format!(" <{link}>"));
+        let name = group.name.map_or(String::new(), |name| format!(" of {name}{link}"));
         let count = finding_count(group.findings.len());
         let line = format!("    {count}{name}: {}", group.reason);
         console.print(&console.paint(Style::Dim, &line));
