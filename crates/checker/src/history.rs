@@ -200,6 +200,11 @@ impl History {
         self.sessions.len()
     }
 
+    /// Whether an operation writes. Every level holds for a history without one.
+    pub fn has_writes(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op.kind, OpKind::Write | OpKind::Append))
+    }
+
     /// The number of items.
     pub fn item_count(&self) -> usize {
         self.items.len()

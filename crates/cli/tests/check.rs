@@ -40,6 +40,22 @@ fn check_exits_by_the_requested_level() {
 }
 
 #[test]
+fn history_without_a_write_is_undecided() {
+    let files = Files::new();
+    let reads = files.file("reads.txt", "r(1,0,0,1)\nr(2,0,1,2)\n");
+    let output = isolde(&["check", text(&reads)]);
+    assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+    assert!(stderr(&output).contains("none of the 2 transactions writes"), "{}", stderr(&output));
+    // A violation in another file comes first, and a history with a write is decided.
+    let (skew, fine) = (files.file("skew.txt", SKEW), files.file("fine.txt", FINE));
+    assert_eq!(isolde(&["check", text(&reads), text(&skew)]).status.code(), Some(1));
+    assert_eq!(isolde(&["check", text(&reads), text(&fine)]).status.code(), Some(3));
+    // A read of a value that nobody wrote is a violation all the same.
+    let thin_air = files.file("air.txt", "r(1,7,0,1)\n");
+    assert_eq!(isolde(&["check", text(&thin_air)]).status.code(), Some(1));
+}
+
+#[test]
 fn check_names_the_line_of_a_bad_file_and_checks_the_others() {
     let files = Files::new();
     let bad = files.file("bad.txt", "w(1,5,0,1)\nw(1,5,0\n");

@@ -57,7 +57,12 @@ pub fn run(context: &Context<'_>, args: &CheckArgs) -> Outcome {
             true => context.console.print(&json_of(&checked, args.level).to_string()),
             false => context.console.print(&text_of(&checked, args.level, context.console)),
         }
-        worst = worst.worse(code_of(checked.report.verdict(args.level)));
+        let code = code_of(checked.report.verdict(args.level));
+        if code == ExitCode::Success && !checked.history.has_writes() {
+            context.console.note(&nothing_checked(&checked));
+            worst = worst.worse(ExitCode::Undecided);
+        }
+        worst = worst.worse(code);
         if args.dot.is_some() || args.svg.is_some() {
             pictures.push(checked);
         }
@@ -70,6 +75,18 @@ pub fn run(context: &Context<'_>, args: &CheckArgs) -> Outcome {
         write(path, &picture::draw(&drawn))?;
     }
     Ok(worst)
+}
+
+/// Why a history in which every level holds shows nothing.
+fn nothing_checked(checked: &CheckedHistory) -> String {
+    let CheckedHistory { file, history, .. } = checked;
+    match history.len() {
+        0 => format!("{file}: undecided: the history has no transaction"),
+        n => format!(
+            "{file}: undecided: none of the {n} transactions writes, and every level allows reads \
+             of the initial values"
+        ),
+    }
 }
 
 fn no_such_format(name: &str) -> Failure {

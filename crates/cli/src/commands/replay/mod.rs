@@ -20,7 +20,9 @@ use isolde_hunt::executor::Executor;
 use isolde_model::case::Case;
 use isolde_model::expectations;
 use isolde_model::expectations::Mismatch;
+use isolde_model::history::{ErrorClass, EventKind};
 use isolde_model::{History, Level};
+use isolde_sql::{Kind, kind};
 use std::path::{Path, PathBuf};
 
 /// Cases that run one after the other on one target: either findings, which
@@ -229,6 +231,10 @@ fn replay_case(
         match run_at(opened, loaded, level) {
             Ok(run) => {
                 worst = worst.worse(run.code());
+                if let Some(why) = nothing_ran(case, &run.history) {
+                    context.console.note(&format!("{} on {target}: undecided: {why}", case.id));
+                    worst = worst.worse(ExitCode::Undecided);
+                }
                 replay.runs.push(run);
             }
             Err(failure) => {
@@ -242,6 +248,31 @@ fn replay_case(
     }
     context.console.end_progress();
     (replay, worst)
+}
+
+/// Why a run shows nothing: the server rejected every statement that reads or
+/// writes, and no expectation says that it does.
+fn nothing_ran(case: &Case, history: &History) -> Option<String> {
+    let on = &history.on;
+    if !case.expectations_for(&on.engine, &on.version, history.level).is_empty() {
+        return None;
+    }
+    let mut rejected = None;
+    for (step, sent) in history.steps.iter().enumerate() {
+        match history.outcome(step).reply {
+            Some(EventKind::Error(error)) if error.class == ErrorClass::Rejected => {
+                rejected.get_or_insert((sent, error));
+            }
+            Some(EventKind::Rows { .. } | EventKind::Affected { .. } | EventKind::Error(_)) => {
+                return None;
+            }
+            Some(EventKind::Done) if kind(&sent.sql) == Kind::Ddl => return None,
+            // BEGIN and COMMIT succeed whatever is between them.
+            _ => {}
+        }
+    }
+    let (sent, error) = rejected?;
+    Some(format!("the server rejected every statement, such as {} ({})", sent.label, error.message))
 }
 
 fn run_at(
