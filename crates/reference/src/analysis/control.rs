@@ -7,7 +7,7 @@
 use crate::model::ReferenceModel;
 use isolde_model::Value;
 use isolde_sql::fixture::Rows;
-use isolde_sql::{Class, Column, Literal};
+use isolde_sql::{Class, Column, Literal, LockPatience, Stmt};
 
 /// A statement, and the rows of each table that it read.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +17,12 @@ pub struct ControlRun {
 }
 
 impl ReferenceModel<'_> {
-    /// The rows that a statement read, if the replay came to them.
+    /// The rows that a statement read, if the replay came to them and evaluated it on no others:
+    /// the result of one that waited or skipped locked rows depends on more.
     pub(super) fn control_run(&self, step: usize) -> Option<ControlRun> {
+        if self.subject.history.outcome(step).waited || self.skips_locked_rows(step) {
+            return None;
+        }
         let viewed = self.trace.views().iter().rfind(|viewed| viewed.step == step)?;
         let tables = &self.subject.reading.schema.tables;
         let mut rows: Vec<Rows> = vec![Rows::new(); tables.len()];
@@ -30,6 +34,16 @@ impl ReferenceModel<'_> {
             }
         }
         Some(ControlRun { step, rows })
+    }
+
+    fn skips_locked_rows(&self, step: usize) -> bool {
+        match self.operation(step).map(Stmt::unprepared) {
+            Some(Stmt::Select(select)) => select
+                .locking
+                .as_ref()
+                .is_some_and(|locking| locking.patience == LockPatience::SkipLocked),
+            _ => false,
+        }
     }
 }
 
