@@ -1,9 +1,9 @@
 //! The features that statements exercise.
 
 use crate::ast::{
-    Access, Begin, BeginMode, Binary, Conflict, Control, Ddl, Expr, Function, Index, Insert,
-    InsertSource, JoinKind, LockPatience, LockStrength, OnDelete, Order, Schema, Select,
-    SetOperator, Source, Stmt, Table, Type, Write,
+    Access, Aggregate, Begin, BeginMode, Binary, Conflict, Control, Ddl, Expr, Function, Grouping,
+    Index, Insert, InsertSource, JoinKind, LockPatience, LockStrength, OnDelete, Order, Over,
+    Schema, Select, SetOperator, Source, Stmt, Table, Type, Using, Window, Write,
 };
 use isolde_catalog::Feature;
 
@@ -104,7 +104,15 @@ fn of_expression(expression: &Expr, found: &mut Vec<Feature>) {
         Expr::Scalar(_) => Some(Feature::ScalarSubquery),
         Expr::InSelect { .. } => Some(Feature::InSubquery),
         Expr::Exists { .. } => Some(Feature::ExistsSubquery),
+        Expr::Cast { .. } => Some(Feature::Cast),
+        Expr::Quantified { .. } => Some(Feature::Quantified),
+        Expr::Row(_) => Some(Feature::RowValue),
+        Expr::Aggregate { filter: Some(_), .. } => Some(Feature::Filter),
+        Expr::Aggregate { function: Aggregate::Concat, .. } => Some(Feature::Concatenation),
         Expr::Aggregate { .. } => Some(Feature::Aggregate),
+        Expr::Window { over: Over::Window(Window { frame: Some(_), .. }), .. } => {
+            Some(Feature::WindowFrame)
+        }
         Expr::Window { .. } => Some(Feature::Window),
         Expr::Case { .. } => Some(Feature::CaseWhen),
         Expr::Call(Function::Named(_), _) => Some(Feature::ScalarFunction),
@@ -119,7 +127,6 @@ fn of_expression(expression: &Expr, found: &mut Vec<Feature>) {
         | Expr::InList { .. }
         | Expr::Between { .. }
         | Expr::Like { .. }
-        | Expr::Cast { .. }
         | Expr::Call(..)
         | Expr::Incoming(_)
         | Expr::Default => None,
@@ -134,8 +141,12 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
         found.push(match join.kind {
             JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => Feature::InnerJoin,
             JoinKind::Left => Feature::LeftJoin,
-            JoinKind::Right | JoinKind::Full => Feature::RightJoin,
+            JoinKind::Right => Feature::RightJoin,
+            JoinKind::Full => Feature::FullJoin,
         });
+        if join.using != Using::Nothing {
+            found.push(Feature::JoinUsing);
+        }
         if join.nested > 0 {
             found.push(Feature::NestedJoin);
         }
@@ -153,6 +164,13 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
         (select.from_and_joined().any(is_query), Feature::DerivedTable),
         (select.distinct, Feature::Distinct),
         (!select.group_by.is_empty(), Feature::GroupBy),
+        (select.grouping == Grouping::Rollup, Feature::Rollup),
+        (is_grouped_in_sets(select), Feature::GroupingSets),
+        (!select.windows.is_empty(), Feature::NamedWindow),
+        (!select.values.is_empty(), Feature::ValuesTable),
+        (select.recursive, Feature::RecursiveCte),
+        (select.limit.is_some(), Feature::Limit),
+        (select.from_and_joined().any(is_lateral), Feature::Lateral),
         (select.having.is_some(), Feature::Having),
         (select.order != Order::None, Feature::OrderBy),
         (updating.contains(&strength), Feature::ForUpdate),
@@ -168,6 +186,14 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
         });
     }
     select.parts().for_each(|part| of_select(part, found));
+}
+
+fn is_grouped_in_sets(select: &Select) -> bool {
+    matches!(select.grouping, Grouping::Cube | Grouping::Sets(_))
+}
+
+fn is_lateral(source: &Source) -> bool {
+    matches!(source, Source::Derived { lateral: true, .. })
 }
 
 fn is_query(source: &Source) -> bool {

@@ -48,7 +48,12 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::POSTGRES,
     lacks: LACKS,
     for_share: Always,
-    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: false, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: true,
+        ignore_needs_key: false,
+        lacks_functions: &[],
+        values_row: false,
+    },
 };
 
 const LACKS: FeatureExceptions = &[

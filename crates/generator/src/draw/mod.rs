@@ -130,7 +130,7 @@ impl<'a> Sampler<'a> {
             if there && (kind.reads_only || !reads_only) { kind.weight } else { 0 }
         };
         let weights: Vec<usize> = KINDS.iter().map(weight).collect();
-        let deep = self.depth > 0 && self.random.chance(80);
+        let deep = self.depth > 0 && self.random.chance(90);
         loop {
             let kind = &KINDS[self.random.weighted(&weights)];
             self.forbidden_tables.clear();

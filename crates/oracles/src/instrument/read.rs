@@ -317,7 +317,13 @@ impl Instrument {
         let alias = Some("isolde_rows".into());
         let outer = Select {
             items,
-            from: Some(Source::Derived { select: Box::new(whole), alias, view: None }),
+            from: Some(Source::Derived {
+                lateral: false,
+                select: Box::new(whole),
+                alias,
+                columns: Vec::new(),
+                view: None,
+            }),
             set_operation: observed.map(|below| (SetOperator::UnionAll, below)),
             ..Select::default()
         };

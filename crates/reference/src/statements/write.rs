@@ -3,7 +3,7 @@
 
 use super::write_snapshot::{Assigned, Reads, reads_others};
 use crate::constraints::Change;
-use crate::model::ReferenceModel;
+use crate::model::{ReferenceModel, UpdateEvaluation};
 use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{Fresh, Search, VersionId, View, Views, whole};
@@ -106,6 +106,11 @@ impl ReferenceModel<'_> {
         let sets = self.sets_in_order(&update.sets, (tx, step), assigned)?;
         let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &inner });
         let found = distinct_sources(self.fresh(table, sql, Some(step)).await?);
+        if update.join.is_none() && update.limit.is_none() {
+            let made = found.iter().map(|f| (f.source, f.row.clone())).collect();
+            let (view, inner) = (view.clone(), inner.clone());
+            self.trace.record_evaluation(UpdateEvaluation { step, table, view, inner, made });
+        }
         let before = self.world.save_rows();
         let written = if self.world.merges(tx) {
             self.write_rows((tx, step), table, &sets, found, &mut errors)

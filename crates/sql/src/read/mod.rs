@@ -17,6 +17,7 @@ mod schema;
 #[cfg(test)]
 mod schema_tests;
 mod select;
+mod sqlite;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -29,12 +30,8 @@ pub use schema::{SchemaRead, Unread, schema};
 use crate::ast::{Ddl, Stmt};
 use crate::dialect::Family;
 use crate::lexer;
-use sqlparser::ast::{
-    AlterTable, AlterTableOperation, ObjectType, Statement, Truncate, WindowSpec,
-};
-use sqlparser::dialect::{
-    Dialect, DuckDbDialect, GenericDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect,
-};
+use sqlparser::ast::{AlterTable, AlterTableOperation, ObjectType, Statement, Truncate};
+use sqlparser::dialect::{Dialect, DuckDbDialect, GenericDialect, MySqlDialect, PostgreSqlDialect};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
@@ -105,7 +102,7 @@ fn has_ambiguous_hexadecimal(text: &str, family: Family) -> bool {
 
 fn dialect(family: Family) -> &'static dyn Dialect {
     match family {
-        Family::Sqlite => &SQLiteDialect {},
+        Family::Sqlite => &sqlite::Sqlite,
         Family::Postgres => &PostgreSqlDialect {},
         Family::Mysql => &MySqlDialect {},
         Family::Duckdb => &DuckDbDialect {},
@@ -118,19 +115,17 @@ type Read<T> = Result<T, String>;
 
 /// Moves the syntax tree of `sqlparser` into our types.
 #[derive(Clone, Copy)]
-struct Reader<'w> {
+struct Reader {
     family: Family,
-    /// The windows that the query being read names, in lower case.
-    windows: &'w [(String, WindowSpec)],
 }
 
-impl Reader<'static> {
-    fn new(family: Family) -> Reader<'static> {
-        Reader { family, windows: &[] }
+impl Reader {
+    fn new(family: Family) -> Reader {
+        Reader { family }
     }
 }
 
-impl Reader<'_> {
+impl Reader {
     fn statement(self, parsed: Statement) -> Option<Stmt> {
         match parsed {
             Statement::Query(query) => Some(Stmt::Select(self.query(*query, DEEPEST)?)),
