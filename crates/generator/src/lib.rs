@@ -102,7 +102,7 @@ impl Generator {
         if !self.nests() {
             return 0;
         }
-        let weights = if block < 4 { [50, 20, 20, 10, 0] } else { [12, 10, 20, 30, 28] };
+        let weights = if block < 4 { [50, 20, 20, 10, 0] } else { [9, 7, 16, 30, 38] };
         let drawn = || Random::stream(self.seed, "depth", block).weighted(&weights);
         self.options.depth.unwrap_or_else(drawn).min(DEEPEST)
     }

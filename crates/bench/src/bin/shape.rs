@@ -32,7 +32,7 @@ const ROWS: [&str; 11] = [
     "three or more different tables, %",
     "two or more joins, %",
     "CASE, %",
-    "window function, %",
+    "window function or named window, %",
     "set operation, %",
     "derived table, %",
     "CTE, %",
@@ -58,6 +58,7 @@ impl Shape {
         let (mut joins, mut sets, mut derived, mut ctes, mut limits) = (0, 0, 0, 0, 0);
         for select in selects_of(statement) {
             joins = joins.max(select.joins.len());
+            window |= !select.windows.is_empty();
             sets += usize::from(select.set_operation.is_some());
             derived += select.from_and_joined().filter(|s| is_derived(s)).count();
             ctes += select.ctes.len();

@@ -15,6 +15,7 @@ mod rows;
 mod schema;
 mod scope;
 mod select;
+mod shapes;
 mod transaction;
 mod write;
 
@@ -85,6 +86,8 @@ pub struct Sampler<'a> {
     pub rows: &'a [Rows],
     /// For each table the row that transactions prefer; past the last one if the table is empty.
     hot_rows: Vec<usize>,
+    /// The table that statements of a case with nested ones prefer, so that they conflict.
+    hot_table: usize,
     /// Tables that subqueries of the current write must not read.
     forbidden_tables: Vec<String>,
     /// The number of statements of the case that shift keys.
@@ -105,6 +108,7 @@ impl<'a> Sampler<'a> {
     ) -> Sampler<'a> {
         let hot_rows = rows.iter().map(|rows| random.below(rows.len().max(1))).collect();
         let (forbidden_tables, key_shifts, serial) = (Vec::new(), 0, 0);
+        let hot_table = if depth > 0 { random.below(schema.tables.len()) } else { 0 };
         Sampler {
             random,
             dialect,
@@ -112,6 +116,7 @@ impl<'a> Sampler<'a> {
             options,
             rows,
             hot_rows,
+            hot_table,
             forbidden_tables,
             key_shifts,
             depth,
@@ -151,6 +156,9 @@ impl<'a> Sampler<'a> {
 
     fn any_table(&mut self) -> &'a Table {
         let schema = self.schema;
+        if self.depth > 0 && self.random.chance(45) {
+            return &schema.tables[self.hot_table];
+        }
         self.random.pick(&schema.tables)
     }
 

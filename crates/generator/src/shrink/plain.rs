@@ -5,7 +5,7 @@
 use crate::plan::Plan;
 use isolde_sql::{
     Conflict, Ddl, Expr, InsertSource, Join, Literal, Select, SelectItem, Source, Stmt, TableJoin,
-    Write,
+    Using, Write,
 };
 use std::collections::BTreeMap;
 
@@ -218,6 +218,11 @@ fn rename_statement(statement: &mut Stmt, change: &impl Fn(&mut String)) {
 }
 
 fn rename_select(select: &mut Select, change: &impl Fn(&mut String)) {
+    for join in &mut select.joins {
+        if let Using::Columns(columns) = &mut join.using {
+            columns.iter_mut().for_each(change);
+        }
+    }
     let joined = select.joins.iter_mut().map(|join: &mut Join| &mut join.source);
     for source in select.from.iter_mut().chain(joined) {
         if let Source::Table { name, .. } = source {

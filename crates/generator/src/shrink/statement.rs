@@ -4,8 +4,8 @@ use super::expression::{
     constant, smaller as smaller_expressions, smaller_condition, smaller_subquery,
 };
 use isolde_sql::{
-    Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Order, Schema, Select, SelectItem,
-    Stmt, Table, TableJoin, Type, Update, Write,
+    Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Schema, Select, Stmt, Table,
+    TableJoin, Type, Update, Write,
 };
 
 pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
@@ -61,10 +61,6 @@ fn smaller_selects(select: &Select, schema: &Schema) -> Vec<Select> {
     copies.add_if(select.locking.is_some() && !waits, |s| {
         s.locking.iter_mut().for_each(|l| l.patience = LockPatience::Wait);
     });
-    copies.add_if(select.set_operation.is_some(), |s| s.set_operation = None);
-    copies.add_if(select.distinct, |s| s.distinct = false);
-    copies.add_if(select.having.is_some(), |s| s.having = None);
-    copies.add_if(select.order != Order::None, |s| s.order = Order::None);
     for place in 0..select.joins.len() {
         let alone = select.joins[place].nested == 0;
         copies.add_if(alone && !uses_join(select, place, schema), |s| s.remove_join(place));
@@ -75,26 +71,7 @@ fn smaller_selects(select: &Select, schema: &Schema) -> Vec<Select> {
             s.items.remove(place);
         });
     }
-    for (place, item) in select.items.iter().enumerate() {
-        let SelectItem::Expression { of, alias } = item else { continue };
-        for new in smaller_expressions(of) {
-            let alias = alias.clone();
-            copies.add(|s| s.items[place] = SelectItem::Expression { of: new, alias });
-        }
-    }
-    for filter in smaller_condition(&select.filter) {
-        copies.add(|s| s.filter = filter);
-    }
-    for (place, cte) in select.ctes.iter().enumerate() {
-        for new in smaller_subquery(&cte.select) {
-            copies.add(|s| s.ctes[place].select = new);
-        }
-    }
-    if let Some((_, other)) = &select.set_operation {
-        for new in smaller_subquery(other) {
-            copies.add(|s| s.set_operation.iter_mut().for_each(|o| *o.1 = new.clone()));
-        }
-    }
+    copies.made.extend(smaller_subquery(select));
     copies.made
 }
 

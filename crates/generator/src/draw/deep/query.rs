@@ -101,9 +101,9 @@ impl<'a> Sampler<'a> {
         let combined = depth > 0 && self.has(Feature::Union) && self.random.chance(24);
         let classes: Vec<Class> = match wanted {
             Some(classes) => classes.to_vec(),
-            None => (0..self.random.between(1, 3)).map(|_| *self.random.pick(&CLASSES)).collect(),
+            None => (0..self.random.between(1, 4)).map(|_| *self.random.pick(&CLASSES)).collect(),
         };
-        let windows = depth > 0 && self.has(Feature::Window) && self.random.chance(14);
+        let windows = depth > 0 && self.has(Feature::Window) && self.random.chance(26);
         let groups = self.has(Feature::GroupBy) && self.random.chance(14);
         let exactly = wanted.is_some();
         if windows && !combined && self.add_windows(&mut select, &classes, &inside, exactly) {
