@@ -94,7 +94,7 @@ fn first_cases_of_every_dialect_never_change() {
 fn deep_statements_nest_and_combine_every_construct() {
     let mut options = Options::new(vec![Level::Serializable], Level::Serializable);
     options.depth = Some(DEEPEST);
-    let dialect = Dialect::for_engine("mysql", "8.0");
+    let dialect = Dialect::for_engine("mysql", "8.0.36");
     let generator = Generator::new(dialect, 3, options);
     let texts: Vec<String> = (0..900)
         .step_by(3)
