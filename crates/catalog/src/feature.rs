@@ -82,6 +82,7 @@ features! {
     Delete "delete";
     DeleteSubquery "delete with subquery";
     DeleteJoin "delete with join";
+    Merge "merge";
     Commit "commit";
     Rollback "rollback";
     Autocommit "autocommit";

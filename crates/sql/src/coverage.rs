@@ -15,6 +15,7 @@ impl Stmt {
             Stmt::Write(Write::Insert(_)) => vec![Feature::Insert],
             Stmt::Write(Write::Update(_)) => vec![Feature::Update],
             Stmt::Write(Write::Delete(_)) => vec![Feature::Delete],
+            Stmt::Write(Write::Merge(_)) => vec![Feature::Merge],
             Stmt::Control(control) => control_features(control),
             Stmt::Ddl(Ddl::CreateIndex { .. }) => vec![Feature::CreateIndex],
             Stmt::Ddl(Ddl::DropIndex { .. }) => vec![Feature::DropIndex],
@@ -80,6 +81,12 @@ fn add_details(statement: &Stmt, schema: &Schema, found: &mut Vec<Feature>) {
             }
             if has_subquery(statement) {
                 found.push(Feature::DeleteSubquery);
+            }
+        }
+        Stmt::Write(Write::Merge(merge)) => {
+            if let Source::Derived { select, .. } = &merge.source {
+                found.push(Feature::DerivedTable);
+                of_select(select, found);
             }
         }
         Stmt::Ddl(Ddl::CreateIndex { index, .. }) => of_index(index, found),

@@ -57,6 +57,7 @@ const LACKS: FeatureExceptions = &[
     (
         Never,
         &[
+            Merge,
             FullJoin,
             Lateral,
             ValuesTable,

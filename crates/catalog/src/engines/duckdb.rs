@@ -50,7 +50,7 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
-    (Never, &[RowValue]),
+    (Never, &[Merge, RowValue]),
     (
         Never,
         &[

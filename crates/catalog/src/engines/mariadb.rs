@@ -39,7 +39,7 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
-    (Never, &[FullJoin, Lateral, ValuesTable, Filter, GroupingSets]),
+    (Never, &[Merge, FullJoin, Lateral, ValuesTable, Filter, GroupingSets]),
     (Never, &[Immediate, Pessimistic, Optimistic, PartialIndex, FunctionalIndex]),
     (Since("10.2"), &[Window, Cte, Check, GeneratedStored, GeneratedVirtual]),
     (Since("10.3"), &[ExceptIntersect, NoWait]),

@@ -28,6 +28,7 @@ const LACKS: FeatureExceptions = &[
     (
         Never,
         &[
+            Merge,
             FullJoin,
             JoinUsing,
             Lateral,

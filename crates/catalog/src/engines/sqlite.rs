@@ -59,7 +59,7 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
-    (Never, &[Lateral, ValuesTable, Quantified, Rollup, GroupingSets]),
+    (Never, &[Merge, Lateral, ValuesTable, Quantified, Rollup, GroupingSets]),
     (
         Never,
         &[

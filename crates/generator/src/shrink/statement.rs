@@ -4,8 +4,8 @@ use super::expression::{
     constant, smaller as smaller_expressions, smaller_condition, smaller_subquery,
 };
 use isolde_sql::{
-    Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Schema, Select, Stmt, Table,
-    TableJoin, Type, Update, Write,
+    Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Merge, MergeAction, Schema, Select,
+    Source, Stmt, Table, TableJoin, Type, Update, Write,
 };
 
 pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
@@ -21,6 +21,9 @@ pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
         }
         Stmt::Write(Write::Delete(delete)) => {
             smaller_deletes(delete, schema).into_iter().map(Stmt::from).collect()
+        }
+        Stmt::Write(Write::Merge(merge)) => {
+            smaller_merges(merge, schema).into_iter().map(Stmt::from).collect()
         }
         Stmt::Prepare { name, statement } => smaller(statement, schema)
             .into_iter()
@@ -206,6 +209,33 @@ fn smaller_deletes(delete: &Delete, schema: &Schema) -> Vec<Delete> {
     }
     for filter in smaller_condition(&delete.filter) {
         copies.add(|d| d.filter = filter);
+    }
+    copies.made
+}
+
+fn smaller_merges(merge: &Merge, schema: &Schema) -> Vec<Merge> {
+    let mut copies = Variants::new(merge);
+    for place in (0..merge.clauses.len()).filter(|_| merge.clauses.len() > 1) {
+        copies.add(|m| drop(m.clauses.remove(place)));
+    }
+    for (place, clause) in merge.clauses.iter().enumerate() {
+        for condition in smaller_condition(&clause.condition) {
+            copies.add(|m| m.clauses[place].condition = condition);
+        }
+        if let MergeAction::Update(sets) = &clause.action {
+            for sets in smaller_sets(sets, schema.table(&merge.table)) {
+                copies.add(|m| m.clauses[place].action = MergeAction::Update(sets));
+            }
+        }
+    }
+    if let Source::Derived { select, .. } = &merge.source {
+        for new in smaller_subquery(select) {
+            copies.add(|m| {
+                if let Source::Derived { select, .. } = &mut m.source {
+                    **select = new;
+                }
+            });
+        }
     }
     copies.made
 }

@@ -17,7 +17,7 @@ use isolde_sql::{Dialect, Schema};
 /// Runs the statement that an analysis blames alone, on ordinary tables with the rows that it
 /// read. If it returns the same there, the engine evaluates it differently on the version tables.
 /// One of the two results is wrong, but not because of concurrency: the conclusion becomes *not
-/// modelled*. So it does if an earlier UPDATE writes other rows there than on the version tables.
+/// modelled*. So it does if a write leaves other rows there than on the version tables.
 pub fn check_without_concurrency(
     executor: &mut Executor,
     case: &Case,
@@ -33,7 +33,7 @@ pub fn check_without_concurrency(
                  them another result"
             }
             Some((_, predicted)) if writes_other_rows(&alone, predicted) => {
-                "alone, on the rows that it read, the UPDATE writes other values than on a copy of \
+                "alone, on the rows that it read, the write leaves other rows than on a copy of \
                  them"
             }
             _ => continue,
@@ -93,7 +93,7 @@ fn is_same_reply(observed: Option<&EventKind>, alone: Option<&EventKind>) -> boo
     }
 }
 
-/// Whether an UPDATE that ran alone left other rows than the version tables predict.
+/// Whether a write that ran alone left other rows than the version tables predict.
 fn writes_other_rows(alone: &History, predicted: &[Row]) -> bool {
     let succeeded = matches!(alone.outcome(0).reply, Some(EventKind::Affected { .. }));
     let rows = alone.final_state.first().filter(|state| state.error.is_none());

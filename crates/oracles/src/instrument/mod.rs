@@ -133,6 +133,7 @@ impl Instrument {
             Stmt::Write(Write::Insert(insert)) => self.insert(id, insert),
             Stmt::Write(Write::Update(update)) => self.update(id, update).map(|sent| vec![sent]),
             Stmt::Write(Write::Delete(delete)) => self.delete(delete),
+            Stmt::Write(Write::Merge(_)) => Err(NotInstrumented("it is a MERGE")),
             Stmt::Control(_) => Ok(vec![plain(statement)]),
             Stmt::Ddl(Ddl::CreateIndex { .. } | Ddl::DropIndex { .. }) => {
                 Ok(vec![plain(statement)])

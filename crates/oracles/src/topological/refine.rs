@@ -202,7 +202,7 @@ fn find_unusable(
 
 fn takes_rows_away(statement: &Stmt) -> bool {
     match statement {
-        Stmt::Write(Write::Delete(_)) => true,
+        Stmt::Write(Write::Delete(_) | Write::Merge(_)) => true,
         Stmt::Write(Write::Insert(insert)) => insert.conflict == Conflict::Replace,
         _ => false,
     }

@@ -102,7 +102,7 @@ pub struct Steps {
     /// What a statement waited for, and whose writes it saw or did not see.
     pub sights: BTreeMap<usize, Vec<String>>,
     pub unmodelled: BTreeMap<usize, String>,
-    /// The statement that breaks a rule and the UPDATEs before it, with the rows that they read.
+    /// The statement that breaks a rule and the writes before it, with the rows that they read.
     pub controls: Vec<ControlRun>,
 }
 

@@ -4,7 +4,7 @@
 //! statement there differently than on its tables would seem to return wrong rows. A *control
 //! run* tells the two apart: the statement alone, on ordinary tables with the rows that it read.
 
-use crate::model::{ReferenceModel, UpdateEvaluation};
+use crate::model::{ReferenceModel, WriteEvaluation};
 use crate::version_tables::VersionId;
 use crate::world::Version;
 use isolde_model::Value;
@@ -25,7 +25,7 @@ pub struct ControlRun {
 impl ReferenceModel<'_> {
     /// The control runs for a breach: the statement to blame on the rows that it read, if the
     /// replay came to them and evaluated it on no others (the result of one that waited or skipped
-    /// locked rows depends on more), and the UPDATEs before it.
+    /// locked rows depends on more), and the writes before it.
     pub(super) fn control_runs(&self, step: Option<usize>) -> Vec<ControlRun> {
         let blamed = step.filter(|step| {
             !self.subject.history.outcome(*step).waited && !self.skips_locked_rows(*step)
@@ -39,14 +39,14 @@ impl ReferenceModel<'_> {
             }
             ControlRun { step: viewed.step, rows, written: None }
         });
-        let updates = self.trace.evaluations().iter().filter_map(|e| self.update_control(e));
-        read.into_iter().chain(updates).collect()
+        let writes = self.trace.evaluations().iter().filter_map(|e| self.write_control(e));
+        read.into_iter().chain(writes).collect()
     }
 
-    /// The control run of an UPDATE, unless its subqueries read other rows of the table than the
-    /// UPDATE itself.
-    fn update_control(&self, update: &UpdateEvaluation) -> Option<ControlRun> {
-        let UpdateEvaluation { step, table, view, inner, made } = update;
+    /// The control run of a write, unless its subqueries read other rows of the table than the
+    /// write itself.
+    fn write_control(&self, write: &WriteEvaluation) -> Option<ControlRun> {
+        let WriteEvaluation { step, table, view, inner, found, made } = write;
         let name = &self.subject.reading.schema.tables[*table].name;
         let mut reads_itself = false;
         self.operation(*step)?.visit(&mut |e| {
@@ -60,13 +60,12 @@ impl ReferenceModel<'_> {
             let ids = if other == *table { &view[other] } else { &inner[other] };
             rows[other] = self.literals(other, ids);
         }
-        let kept = |id: &VersionId| made.iter().all(|(source, _)| source != id);
         let mut predicted: Vec<Row> = self
             .live_versions(*table, &view[*table])
-            .filter(|version| kept(&version.id))
+            .filter(|version| !found.contains(&version.id))
             .map(|version| (*version.row).clone())
             .collect();
-        predicted.extend(made.iter().map(|(_, row)| row.clone()));
+        predicted.extend(made.iter().cloned());
         Some(ControlRun { step: *step, rows, written: Some((*table, predicted)) })
     }
 

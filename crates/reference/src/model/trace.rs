@@ -16,8 +16,8 @@ pub struct Trace {
     looks: BTreeMap<usize, Look>,
     /// The row versions that statements read.
     views: Vec<ViewedRows>,
-    /// The new rows of UPDATEs.
-    evaluations: Vec<UpdateEvaluation>,
+    /// What writes would do without the others.
+    evaluations: Vec<WriteEvaluation>,
     /// What each blocked step waited for.
     waits: BTreeMap<usize, String>,
     /// The first breach that is about locking only.
@@ -42,16 +42,18 @@ pub struct ViewedRows {
     pub at: usize,
 }
 
-/// The new rows that the engine computed for an UPDATE on the version tables.
+/// What the engine computed for a write on the version tables.
 #[derive(Clone, Debug)]
-pub struct UpdateEvaluation {
+pub struct WriteEvaluation {
     pub step: usize,
     pub table: usize,
     /// The rows among which it searched, and those that its subqueries read.
     pub view: View,
     pub inner: View,
-    /// The version that each new row was computed from, with the row.
-    pub made: Vec<(VersionId, Row)>,
+    /// The versions that it found.
+    pub found: Vec<VersionId>,
+    /// The rows that it makes of them, or inserts.
+    pub made: Vec<Row>,
 }
 
 /// When a statement read rows.
@@ -101,11 +103,11 @@ impl Trace {
         self.views.push(view);
     }
 
-    pub fn record_evaluation(&mut self, evaluation: UpdateEvaluation) {
+    pub fn record_evaluation(&mut self, evaluation: WriteEvaluation) {
         self.evaluations.push(evaluation);
     }
 
-    pub fn evaluations(&self) -> &[UpdateEvaluation] {
+    pub fn evaluations(&self) -> &[WriteEvaluation] {
         &self.evaluations
     }
 

@@ -256,7 +256,7 @@ impl VersionTables<'_> {
 }
 
 /// The assigned value, where DEFAULT stands for that of the column.
-fn or_default(of: &Table, column: &str, value: &Expr) -> Expr {
+pub(super) fn or_default(of: &Table, column: &str, value: &Expr) -> Expr {
     match (value, of.column(column)) {
         (Expr::Default, Some(column)) => {
             Expr::Literal(column.default.clone().unwrap_or(Literal::Null))

@@ -16,6 +16,7 @@ use isolde_sql::render::{Renderer, listed};
 use isolde_sql::{Column, Expr, Literal, Schema, Table, TableJoin};
 
 mod evaluation;
+mod merge;
 
 /// The id of a row version in its version table.
 pub type VersionId = i64;

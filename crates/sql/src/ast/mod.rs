@@ -24,4 +24,7 @@ pub use transaction::{
     Access, Begin, BeginMode, Characteristics, Control, SetScope, SetTransaction,
 };
 pub use value::{Class, Literal, Type};
-pub use write::{Conflict, Delete, Insert, InsertSource, TableJoin, Update, Write};
+pub use write::{
+    Conflict, Delete, Insert, InsertSource, MatchKind, Merge, MergeAction, MergeClause, TableJoin,
+    Update, Write,
+};

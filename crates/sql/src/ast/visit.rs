@@ -6,8 +6,8 @@
 //! expression from itself to its operands and then to its subquery.
 
 use super::{
-    Conflict, Ddl, Delete, Expr, Index, Insert, InsertSource, Order, OrderKey, Over, Select,
-    SelectItem, Source, Stmt, Table, Update, Window, Write,
+    Conflict, Ddl, Delete, Expr, Index, Insert, InsertSource, Merge, MergeAction, Order, OrderKey,
+    Over, Select, SelectItem, Source, Stmt, Table, Update, Window, Write,
 };
 
 /// The names of the functions that a walk consists of, and those of the standard
@@ -23,6 +23,7 @@ macro_rules! define_walk {
         parts: $parts:ident,
         expression: $expression:ident,
         expressions: $expressions:ident,
+        values: $values:ident,
         keys: $keys:ident,
         std: $iter:ident $as_ref:ident $as_deref:ident,
     ) => {
@@ -224,6 +225,35 @@ macro_rules! define_walk {
             }
         }
 
+        impl MergeAction {
+            /// The values that it stores.
+            pub fn $values(&$($mut)? self) -> Vec<&$($mut)? Expr> {
+                match self {
+                    MergeAction::Update(sets) => sets.$iter().map(|(_, value)| value).collect(),
+                    MergeAction::Insert { values, .. } => values.$iter().collect(),
+                    MergeAction::Delete | MergeAction::Nothing => Vec::new(),
+                }
+            }
+        }
+
+        impl Merge {
+            /// Visits all expressions in it.
+            pub fn $visit$(<$a>)?(
+                &$($a)? $($mut)? self,
+                see: &mut dyn FnMut(&$($a)? $($mut)? Expr),
+            ) {
+                if let Source::Derived { select, .. } = &$($mut)? self.source {
+                    select.$visit(see);
+                }
+                self.on.$visit(see);
+                for clause in &$($mut)? self.clauses {
+                    let condition = &$($mut)? clause.condition;
+                    condition.$iter().for_each(|e| e.$visit(see));
+                    clause.action.$values().into_iter().for_each(|e| e.$visit(see));
+                }
+            }
+        }
+
         impl Index {
             /// Visits all expressions in it.
             pub fn $visit$(<$a>)?(
@@ -260,6 +290,7 @@ macro_rules! define_walk {
                     Stmt::Write(Write::Insert(insert)) => insert.$visit(see),
                     Stmt::Write(Write::Update(update)) => update.$visit(see),
                     Stmt::Write(Write::Delete(delete)) => delete.$visit(see),
+                    Stmt::Write(Write::Merge(merge)) => merge.$visit(see),
                     Stmt::Ddl(Ddl::CreateIndex { index, .. }) => index.$visit(see),
                     Stmt::Prepare { statement, .. } => statement.$visit(see),
                     Stmt::Ddl(Ddl::DropIndex { .. } | Ddl::AddColumn { .. } | Ddl::Truncate(_))
@@ -280,6 +311,7 @@ define_walk! {
     parts: parts,
     expression: expression,
     expressions: expressions,
+    values: values,
     keys: keys,
     std: iter as_ref as_deref,
 }
@@ -293,6 +325,7 @@ define_walk! {
     parts: parts_mut,
     expression: expression_mut,
     expressions: expressions_mut,
+    values: values_mut,
     keys: keys_mut,
     std: iter_mut as_mut as_deref_mut,
 }

@@ -12,6 +12,7 @@ mod expression;
 mod from;
 mod function;
 mod locking;
+mod merge;
 mod name;
 mod schema;
 #[cfg(test)]
@@ -132,6 +133,7 @@ impl Reader {
             Statement::Insert(insert) => Some(Stmt::from(self.insert(insert)?)),
             Statement::Update(update) => Some(Stmt::from(self.update(update)?)),
             Statement::Delete(delete) => Some(Stmt::from(self.delete(delete)?)),
+            Statement::Merge(merge) => Some(Stmt::from(self.merge(merge)?)),
             Statement::Truncate(truncate) => self.truncate(truncate),
             Statement::AlterTable(alter) => self.add_column(alter),
             Statement::CreateIndex(create) => {

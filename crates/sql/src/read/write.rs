@@ -162,7 +162,11 @@ impl Reader {
     }
 
     /// Column names of the written table; `t.a` becomes `a` if `t` is that table.
-    fn sets(self, assignments: Vec<Assignment>, table: &str) -> Option<Vec<(String, Expr)>> {
+    pub(super) fn sets(
+        self,
+        assignments: Vec<Assignment>,
+        table: &str,
+    ) -> Option<Vec<(String, Expr)>> {
         let read = |Assignment { target, value }: Assignment| {
             let AssignmentTarget::ColumnName(name) = target else { return None };
             let column = match name.0.as_slice() {
