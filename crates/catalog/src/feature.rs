@@ -83,6 +83,8 @@ features! {
     DeleteSubquery "delete with subquery";
     DeleteJoin "delete with join";
     Merge "merge";
+    Returning "returning";
+    WriteLimit "write with limit";
     Commit "commit";
     Rollback "rollback";
     Autocommit "autocommit";

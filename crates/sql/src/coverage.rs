@@ -95,6 +95,17 @@ fn add_details(statement: &Stmt, schema: &Schema, found: &mut Vec<Feature>) {
         | Stmt::Control(_)
         | Stmt::Execute(_) => {}
     }
+    if let Stmt::Write(write) = statement {
+        let (returning, limit) = match write {
+            Write::Insert(insert) => (&insert.returning, &None),
+            Write::Update(update) => (&update.returning, &update.limit),
+            Write::Delete(delete) => (&delete.returning, &delete.limit),
+            Write::Merge(_) => (&Vec::new(), &None),
+        };
+        let parts =
+            [(!returning.is_empty(), Feature::Returning), (limit.is_some(), Feature::WriteLimit)];
+        found.extend(parts.into_iter().filter(|(there, _)| *there).map(|(_, feature)| feature));
+    }
     if let Some(table) = statement.written_table().and_then(|name| schema.table(name)) {
         of_table(table, schema, found);
     }

@@ -34,7 +34,7 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
-    (Never, &[Merge, Lateral, Rollup, GroupingSets]),
+    (Never, &[Returning, WriteLimit, Merge, Lateral, Rollup, GroupingSets]),
     (Never, &[AutocommitOff, ConsistentSnapshot, Immediate, Pessimistic, Optimistic, Partition]),
 ];
 

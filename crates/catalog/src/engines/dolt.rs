@@ -57,6 +57,8 @@ const LACKS: FeatureExceptions = &[
     (
         Never,
         &[
+            Returning,
+            WriteLimit,
             Merge,
             FullJoin,
             Lateral,

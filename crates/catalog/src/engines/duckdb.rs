@@ -50,7 +50,7 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
-    (Never, &[Merge, RowValue]),
+    (Never, &[Returning, WriteLimit, Merge, RowValue]),
     (
         Never,
         &[

@@ -39,6 +39,7 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
+    (Since("10.5"), &[Returning]),
     (Never, &[Merge, FullJoin, Lateral, ValuesTable, Filter, GroupingSets]),
     (Never, &[Immediate, Pessimistic, Optimistic, PartialIndex, FunctionalIndex]),
     (Since("10.2"), &[Window, Cte, Check, GeneratedStored, GeneratedVirtual]),

@@ -50,7 +50,7 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
-    (Never, &[Merge, FullJoin, Filter, GroupingSets]),
+    (Never, &[Returning, Merge, FullJoin, Filter, GroupingSets]),
     (Since("8.0.14"), &[Lateral]),
     (Since("8.0.19"), &[ValuesTable]),
     (Since("8.0"), &[RecursiveCte, NamedWindow, WindowFrame]),

@@ -28,6 +28,8 @@ const LACKS: FeatureExceptions = &[
     (
         Never,
         &[
+            Returning,
+            WriteLimit,
             Merge,
             FullJoin,
             JoinUsing,

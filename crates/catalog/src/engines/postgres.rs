@@ -57,6 +57,7 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
+    (Never, &[WriteLimit]),
     (Since("15"), &[Merge]),
     (Never, &[Replace, AutocommitOff, ConsistentSnapshot, Immediate, Pessimistic, Optimistic]),
     (Since("12"), &[GeneratedStored, Partition]),

@@ -59,7 +59,10 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
-    (Never, &[Merge, Lateral, ValuesTable, Quantified, Rollup, GroupingSets]),
+    (
+        Never,
+        &[WriteLimit, Merge, Lateral, ValuesTable, Quantified, Rollup, GroupingSets, Concatenation],
+    ),
     (
         Never,
         &[

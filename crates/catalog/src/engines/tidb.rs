@@ -61,7 +61,7 @@ const DIALECT: DialectTable = DialectTable {
 };
 
 const LACKS: FeatureExceptions = &[
-    (Never, &[Merge, FullJoin, Lateral, ValuesTable, Filter, GroupingSets, Rollup]),
+    (Never, &[Returning, Merge, FullJoin, Lateral, ValuesTable, Filter, GroupingSets, Rollup]),
     (Never, &[ForShare, SkipLocked, ReadOnly, Immediate, Check, PartialIndex, FunctionalIndex]),
 ];
 

@@ -10,6 +10,7 @@
 
 mod ddl;
 mod deep;
+mod forms;
 mod predicate;
 mod rows;
 mod schema;
@@ -78,6 +79,13 @@ const KINDS: &[Kind] = &[
     kind(2, &[Feature::DeleteJoin], |m| m.delete_join()),
 ];
 
+/// Further kinds, which only cases with nested statements have: the flat cases of a seed stay as
+/// they are.
+const FURTHER_KINDS: &[Kind] = &[
+    kind(7, &[Feature::Merge, Feature::ValuesTable], |m| m.merge()),
+    kind(5, &[Feature::WriteLimit], |m| m.limited_write()),
+];
+
 pub struct Sampler<'a> {
     pub random: &'a mut Random,
     pub dialect: &'a Dialect,
@@ -134,10 +142,12 @@ impl<'a> Sampler<'a> {
             let there = kind.needs.iter().all(|f| self.dialect.has(*f));
             if there && (kind.reads_only || !reads_only) { kind.weight } else { 0 }
         };
-        let weights: Vec<usize> = KINDS.iter().map(weight).collect();
+        let further = if self.depth > 0 { FURTHER_KINDS } else { &[] };
+        let kinds: Vec<&Kind> = KINDS.iter().chain(further).collect();
+        let weights: Vec<usize> = kinds.iter().map(|kind| weight(kind)).collect();
         let deep = self.depth > 0 && self.random.chance(90);
         loop {
-            let kind = &KINDS[self.random.weighted(&weights)];
+            let kind = kinds[self.random.weighted(&weights)];
             self.forbidden_tables.clear();
             if deep && kind.reads_only {
                 if let Some(statement) = self.deep_select() {
@@ -146,11 +156,12 @@ impl<'a> Sampler<'a> {
                 continue;
             }
             // Some kinds do not fit every schema.
-            match (kind.draw)(self) {
-                Some(statement) if deep => return self.deepened(statement),
-                Some(statement) => return statement,
-                None => {}
+            let Some(mut statement) = (kind.draw)(self) else { continue };
+            if deep {
+                statement = self.deepened(statement);
             }
+            self.perhaps_returning(&mut statement);
+            return statement;
         }
     }
 

@@ -14,6 +14,7 @@ use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{Fresh, Search, VersionId, View, Views, whole};
 use crate::world::{Place, Strength, TxId, Version};
+use isolde_catalog::{RowStorage, Waits};
 use isolde_sql::{Conflict, Insert, InsertSource, MatchKind, Merge, MergeAction, Update};
 
 /// A MERGE whose view is known.
@@ -41,6 +42,10 @@ impl ReferenceModel<'_> {
         merge: &Merge,
     ) -> Result<(), Stop> {
         let table = self.table(&merge.table, step)?;
+        let concurrency = self.world.concurrency(tx);
+        if concurrency.locking.waits != Waits::Rows || concurrency.storage != RowStorage::Heap {
+            return Err(Stop::not_modelled(step, "MERGE is not modelled on this engine"));
+        }
         let how = Reads {
             table: &merge.table,
             update: true,

@@ -21,7 +21,7 @@ impl Reader {
         else {
             return None;
         };
-        if self.family != Family::Postgres || !optimizer_hints.is_empty() {
+        if self.family == Family::Mysql || !optimizer_hints.is_empty() {
             return None;
         }
         let Source::Table { name: table, alias } = self.source(table, DEEPEST)? else {
