@@ -4,8 +4,8 @@ use super::Sampler;
 use super::scope;
 use isolde_sql::dialect::Family;
 use isolde_sql::{
-    Binary, Class, Delete, Expr, Feature, MatchKind, Merge, MergeAction, MergeClause, OrderKey,
-    Select, SelectItem, Source, Stmt, Table, Type, Update, Write,
+    Binary, Class, Conflict, Delete, Expr, Feature, MatchKind, Merge, MergeAction, MergeClause,
+    OrderKey, Select, SelectItem, Source, Stmt, Table, Type, Update, Write,
 };
 
 impl<'a> Sampler<'a> {
@@ -178,7 +178,12 @@ impl<'a> Sampler<'a> {
         let items: Vec<SelectItem> = chosen.iter().map(|c| Expr::column(&c.name).into()).collect();
         let updates = self.dialect.family != Family::Mysql;
         match statement {
-            Stmt::Write(Write::Insert(insert)) => insert.returning = items,
+            // MySQL's family also returns rows that an upsert leaves as they are.
+            Stmt::Write(Write::Insert(insert))
+                if updates || !matches!(insert.conflict, Conflict::Update { .. }) =>
+            {
+                insert.returning = items;
+            }
             Stmt::Write(Write::Update(update)) if update.join.is_none() && updates => {
                 update.returning = items;
             }
