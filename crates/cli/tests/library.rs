@@ -246,3 +246,27 @@ fn the_library_behaves_on_servers_as_recorded() {
     assert!(text.contains("hermitage/p4") && text.contains(first), "{text}");
     assert!(text.contains(" 0 differ"), "{text}");
 }
+
+#[test]
+fn list_of_forms_names_the_versions_that_have_each() {
+    let output = isolde(&["list", "--forms"]);
+    let text = stdout(&output);
+    let cells = |form: &str| -> Vec<String> {
+        let row =
+            text.lines().find(|line| line.starts_with(form)).unwrap_or_else(|| panic!("{form}"));
+        row[form.len()..].split_whitespace().map(str::to_string).collect()
+    };
+    let engines: Vec<&str> = text.lines().next().unwrap().split_whitespace().skip(1).collect();
+    let of = |form: &str, engine: &str| {
+        cells(form)[engines.iter().position(|name| *name == engine).unwrap()].clone()
+    };
+    assert_eq!((of("merge", "postgres"), of("merge", "mysql")), ("15".into(), "–".into()));
+    assert_eq!(of("lateral", "mysql"), "8.0.14");
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&isolde(&["list", "--forms", "--json"]))).unwrap();
+    let merge = json["forms"].as_array().unwrap().iter().find(|f| f["form"] == "merge").unwrap();
+    assert_eq!(
+        (&merge["engines"]["postgres"], &merge["engines"]["tidb"]),
+        (&"15".into(), &false.into())
+    );
+}

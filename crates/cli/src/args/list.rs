@@ -14,6 +14,9 @@ pub struct ListArgs {
     /// Print the rules of the engines instead, as Markdown.
     #[arg(long, conflicts_with_all = ["regex", "markdown", "cases"])]
     pub rules: bool,
+    /// Print the forms of SQL that hunts generate instead, with the engines that have each.
+    #[arg(long, conflicts_with_all = ["regex", "markdown", "cases", "rules"])]
+    pub forms: bool,
     /// Print what Isolde knows about an engine instead, as JSON: features, capabilities and
     /// concurrency models, in the form in which a driver describes its database.
     #[arg(long, value_name = "ENGINE@VERSION", conflicts_with_all = ["regex", "markdown", "cases", "rules"])]

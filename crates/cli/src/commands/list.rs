@@ -8,13 +8,18 @@ use crate::exit_code::{ExitCode, Failure};
 use crate::known_bugs;
 use crate::library::{self, BugStatus, Entry, Occurrence};
 use crate::table::layout;
-use isolde_catalog::{self as catalog, page};
+use isolde_catalog::availability::Availability;
+use isolde_catalog::{self as catalog, Feature, page};
 use serde_json::json;
 
 pub fn run(context: &Context<'_>, args: &ListArgs) -> Outcome {
     let console = context.console;
     if args.rules {
         console.print(&page::markdown());
+        return Ok(ExitCode::Success);
+    }
+    if args.forms {
+        console.print(&forms(context.json));
         return Ok(ExitCode::Success);
     }
     if let Some(engine) = &args.engine {
@@ -49,6 +54,48 @@ pub fn run(context: &Context<'_>, args: &ListArgs) -> Outcome {
         console.comment(&known_bugs::count(&entries));
     }
     Ok(ExitCode::Success)
+}
+
+/// The forms of SQL that hunts generate, a line each, with the engines that have them.
+fn forms(json: bool) -> String {
+    let engines = || catalog::engines::ENGINES.iter();
+    let availability = |engine: &catalog::EngineDescription, form: Feature| {
+        let lacked = engine.dialect.lacks.iter().filter(|(_, forms)| forms.contains(&form));
+        lacked.map(|(versions, _)| *versions).next().unwrap_or(Availability::Always)
+    };
+    if json {
+        let rows: Vec<serde_json::Value> = Feature::ALL
+            .iter()
+            .map(|form| {
+                let of: serde_json::Map<String, serde_json::Value> = engines()
+                    .map(|engine| {
+                        let since = match availability(engine, *form) {
+                            Availability::Never => json!(false),
+                            Availability::Always => json!(true),
+                            Availability::Since(version) => json!(version),
+                        };
+                        (engine.name.to_string(), since)
+                    })
+                    .collect();
+                json!({"form": form.name(), "engines": of})
+            })
+            .collect();
+        return json!({"isolde": env!("CARGO_PKG_VERSION"), "forms": rows}).to_string();
+    }
+    let mut rows = vec![
+        std::iter::once("form".to_string())
+            .chain(engines().map(|engine| engine.name.to_string()))
+            .collect::<Vec<_>>(),
+    ];
+    for form in Feature::ALL {
+        let cells = engines().map(|engine| match availability(engine, *form) {
+            Availability::Never => "–".to_string(),
+            Availability::Always => "✓".to_string(),
+            Availability::Since(version) => version.to_string(),
+        });
+        rows.push(std::iter::once(form.name().to_string()).chain(cells).collect());
+    }
+    layout(&rows, 46, &|_, _, text| text.to_string())
 }
 
 /// The description of an engine such as `postgres@15` or `tidb+optimistic@8.5`.

@@ -187,7 +187,9 @@ impl<'a> Sampler<'a> {
             Stmt::Write(Write::Update(update)) if update.join.is_none() && updates => {
                 update.returning = items;
             }
-            Stmt::Write(Write::Delete(delete)) if delete.join.is_none() => {
+            Stmt::Write(Write::Delete(delete))
+                if delete.join.is_none() && delete.limit.is_none() =>
+            {
                 delete.returning = items;
             }
             _ => {}
