@@ -60,6 +60,7 @@ pub use promise::{forbidden, forbidden_cause, is_ruled_out};
 pub use replay::{Replay, SerialRun, serial_statements, serial_transactions, unseen_orders};
 pub use report::OracleReport;
 pub use run::{ConcurrentRun, unknown_serial};
+pub use semantics::own_error_difference;
 pub use table::{DEFAULT_ORACLES, ORACLES, Oracle, find, serial_runs};
 pub use tallies::OracleTallies;
 pub use tally::{Counter, CounterKey, CounterSet, OracleTally};

@@ -161,10 +161,26 @@ impl ReferenceModel<'_> {
                 self.report(step, self.rule_of(tx, step), breach)
             }
             (None, _) => {
+                if self.concerns_values(error) {
+                    self.trace.record_own_error(step, self.rule_of(tx, step));
+                }
                 let why = format!("an error of its own: {}", error.code);
                 Err(Stop::NotModelled { step, why })
             }
         }
+    }
+
+    /// Whether an error says something of the statement and its values, in a run in which the
+    /// schema does not change.
+    fn concerns_values(&self, error: &DbError) -> bool {
+        let operations = &self.subject.reading.operations;
+        let changes_schema = |operation: &Operation| match operation {
+            Operation::Statement(statement) => statement.is_ddl(),
+            Operation::Opaque(_) | Operation::Utility(_) => true,
+            _ => false,
+        };
+        (error.class == ErrorClass::Rejected || is_of_a_value(error))
+            && !operations.iter().any(changes_schema)
     }
 
     /// The rule by which a statement finds its rows: plain reads have one, and

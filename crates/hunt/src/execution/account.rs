@@ -1,6 +1,6 @@
 //! The account of a run: what each statement read and wrote, and by which rules.
 
-use super::control::check_without_concurrency;
+use super::control::{check_own_error, check_without_concurrency};
 use super::executor::Executor;
 use crate::error::HuntError;
 use crate::run::Fixture;
@@ -48,6 +48,7 @@ fn inquire(
         );
     let mut analysis = executor.inquire(about, inquiry, &mut Vec::new())?;
     let (history, reading) = (subject.history, &subject.reading);
+    check_own_error(executor, about.1, history, reading, &mut analysis)?;
     check_without_concurrency(executor, about.1, history, reading, &mut analysis)?;
     Ok(Account::new(subject, &analysis))
 }

@@ -1,7 +1,7 @@
 //! Checks one case with all oracles: the concurrent run, the further runs that they request, and
 //! their verdicts.
 
-use super::control::check_without_concurrency;
+use super::control::{check_own_error, check_without_concurrency};
 use super::executor::Executor;
 use crate::error::HuntError;
 pub use crate::run::{CheckResult, ModelCoverage, Violation};
@@ -10,7 +10,8 @@ use isolde_model::case::Step;
 use isolde_model::inquiry::Inquiry;
 use isolde_model::{Anomaly, Case, History, Level, Profile};
 use isolde_oracles::{
-    ConcurrentRun, Oracle, OracleReport, OracleVerdict, Replay, broken, unknown_serial,
+    ConcurrentRun, Oracle, OracleReport, OracleVerdict, Replay, broken, own_error_difference,
+    unknown_serial,
 };
 use isolde_reference::{Subject, with_serial_search};
 use isolde_sql::{BeginMode, Control, Stmt};
@@ -104,6 +105,14 @@ pub fn check(
             }
             OracleVerdict::Unknown(why) => silent = Some(why),
             OracleVerdict::Consistent => {}
+        }
+    }
+    if let (Some(found), Some(reading)) = (&mut analysis, fixture.reading.as_deref()) {
+        check_own_error(executor, case, &concurrent, reading, found)?;
+        if let Some(difference) = own_error_difference(&run, found) {
+            let differences = vec![difference];
+            violations.push(Violation { oracle: Oracle::Semantics, differences });
+            silent = None;
         }
     }
     let unknown = run.unknown().or_else(|| replays.iter().find_map(|(_, h)| unknown_serial(h)));

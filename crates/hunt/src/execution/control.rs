@@ -4,6 +4,7 @@
 use super::executor::Executor;
 use crate::error::HuntError;
 use crate::run::Fixture;
+use isolde_model::breach::Breach;
 use isolde_model::case::{Line, Statement};
 use isolde_model::history::EventKind;
 use isolde_model::parsed_case::ParsedCase;
@@ -43,6 +44,33 @@ pub fn check_without_concurrency(
             why: format!("the engine contradicts itself without concurrency: {why}"),
         };
         return Ok(());
+    }
+    Ok(())
+}
+
+/// Runs a statement alone that failed in its transaction for no reason that a rule knows, on the
+/// rows that it read. If it succeeds there, the conclusion becomes that it broke a rule: what it
+/// read was something else, or it failed because of the other transactions.
+pub fn check_own_error(
+    executor: &mut Executor,
+    case: &Case,
+    history: &History,
+    reading: &ParsedCase,
+    analysis: &mut Analysis,
+) -> Result<(), HuntError> {
+    let Some((control, rule)) = analysis.own_error() else { return Ok(()) };
+    let control = control.clone();
+    let Some(error) = history.outcome(control.step).reply.and_then(EventKind::error) else {
+        return Ok(());
+    };
+    let Some(alone) = run_alone(executor, case, history, reading, &control)? else {
+        return Ok(());
+    };
+    if alone.outcome(0).reply.is_some_and(|reply| reply.error().is_none()) {
+        let (class, code, message) = (error.class, error.code.clone(), error.message.clone());
+        let breach = Breach::UnexpectedError { class, code, message };
+        let (step, rule) = (Some(control.step), Some(rule));
+        analysis.conclusion = Conclusion::Broken { step, rule, breach };
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
 use isolde_model::difference::{Difference, NO_SERIAL_ORDER};
 use isolde_model::inquiry::Channel;
-use isolde_reference::{Conclusion, SerialSearch, Subject, analyse};
+use isolde_reference::{Analysis, Conclusion, SerialSearch, Subject, analyse};
 
 pub(crate) static ORACLE: OracleDescription = OracleDescription {
     name: "semantics",
@@ -43,6 +43,17 @@ async fn judge(run: &ConcurrentRun<'_>, channel: &Channel) -> Judgement {
         }
     };
     Judgement { analysis: Some(Box::new(analysis)), ..Judgement::of(verdict) }
+}
+
+/// The difference of a statement that failed for no reason that a rule knows, and succeeds alone.
+pub fn own_error_difference(run: &ConcurrentRun<'_>, analysis: &Analysis) -> Option<Difference> {
+    let step = analysis.own_error_step()?;
+    match &analysis.conclusion {
+        Conclusion::Broken { step: Some(at), rule, breach } if *at == step => {
+            Some(difference(run, Some(step), *rule, breach))
+        }
+        _ => None,
+    }
 }
 
 fn difference(

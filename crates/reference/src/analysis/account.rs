@@ -104,6 +104,8 @@ pub struct Steps {
     pub unmodelled: BTreeMap<usize, String>,
     /// The statement that breaks a rule and the writes before it, with the rows that they read.
     pub controls: Vec<ControlRun>,
+    /// The statement that failed for no reason that a rule knows, and the rule by which it reads.
+    pub own_error: Option<(usize, &'static Rule)>,
 }
 
 impl ReferenceModel<'_> {
@@ -119,6 +121,7 @@ impl ReferenceModel<'_> {
             sights,
             unmodelled: self.trace.unmodelled().clone(),
             controls: Vec::new(),
+            own_error: self.trace.own_error(),
         }
     }
 

@@ -5,12 +5,12 @@
 //! run* tells the two apart: the statement alone, on ordinary tables with the rows that it read.
 
 use crate::model::{ReferenceModel, WriteEvaluation};
-use crate::version_tables::VersionId;
-use crate::world::Version;
+use crate::version_tables::{VersionId, View};
 use isolde_model::Value;
 use isolde_model::value::Row;
 use isolde_sql::fixture::Rows;
-use isolde_sql::{Class, Column, Literal, LockPatience, Stmt};
+use isolde_sql::{Class, Column, Literal, LockPatience, Stmt, Table};
+use std::rc::Rc;
 
 /// A statement, and the rows of each table that it read.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,12 +32,21 @@ impl ReferenceModel<'_> {
         });
         let viewed =
             blamed.and_then(|step| self.trace.views().iter().rfind(|viewed| viewed.step == step));
-        let read = viewed.map(|viewed| {
-            let mut rows = self.no_rows();
+        let read = viewed.and_then(|viewed| {
+            let tables = &self.subject.reading.schema.tables;
+            let mut view: View = vec![Vec::new(); tables.len()];
+            let mut rows: Vec<Rows> = vec![Rows::new(); tables.len()];
             for (table, ids) in &viewed.tables {
-                rows[*table] = self.literals(*table, ids);
+                view[*table].clone_from(ids);
+                let versions = self.versions_in(*table, &view);
+                // A rollback may have removed some of them.
+                if versions.len() != ids.len() {
+                    return None;
+                }
+                rows[*table] =
+                    versions.iter().map(|(_, row)| literals(&tables[*table], row)).collect();
             }
-            ControlRun { step: viewed.step, rows, written: None }
+            Some(ControlRun { step: viewed.step, rows, written: None })
         });
         let writes = self.trace.evaluations().iter().filter_map(|e| self.write_control(e));
         read.into_iter().chain(writes).collect()
@@ -46,45 +55,46 @@ impl ReferenceModel<'_> {
     /// The control run of a write, unless its subqueries read other rows of the table than the
     /// write itself.
     fn write_control(&self, write: &WriteEvaluation) -> Option<ControlRun> {
-        let WriteEvaluation { step, table, view, inner, found, made } = write;
-        let name = &self.subject.reading.schema.tables[*table].name;
+        let tables = &self.subject.reading.schema.tables;
+        let name = tables[write.table].name.as_str();
         let mut reads_itself = false;
-        self.operation(*step)?.visit(&mut |e| {
-            reads_itself |= e.subquery().is_some_and(|s| s.sources().contains(&name.as_str()));
+        self.operation(write.step)?.visit(&mut |e| {
+            reads_itself |= e.subquery().is_some_and(|s| s.sources().contains(&name));
         });
-        if reads_itself && view[*table] != inner[*table] {
+        if reads_itself && !write.reads_what_it_searches {
             return None;
         }
-        let mut rows = self.no_rows();
-        for other in 0..rows.len() {
-            let ids = if other == *table { &view[other] } else { &inner[other] };
-            rows[other] = self.literals(other, ids);
-        }
-        let mut predicted: Vec<Row> = self
-            .live_versions(*table, &view[*table])
-            .filter(|version| !found.contains(&version.id))
-            .map(|version| (*version.row).clone())
+        let of_table = |(table, rows): (&Table, &Vec<(VersionId, Rc<Row>)>)| {
+            rows.iter().map(|(_, row)| literals(table, row)).collect()
+        };
+        let rows = tables.iter().zip(&write.rows).map(of_table).collect();
+        let own = write.rows[write.table].iter().filter(|(id, _)| !write.found.contains(id));
+        let kept = own.map(|(_, row)| (**row).clone());
+        let predicted = kept.chain(write.made.iter().cloned()).collect();
+        Some(ControlRun { step: write.step, rows, written: Some((write.table, predicted)) })
+    }
+
+    /// Records what a write would do without the others.
+    pub fn record_evaluation(
+        &mut self,
+        (step, table): (usize, usize),
+        (view, inner): (&View, &View),
+        found: Vec<VersionId>,
+        made: Vec<Row>,
+    ) {
+        let rows = (0..view.len())
+            .map(|other| self.versions_in(other, if other == table { view } else { inner }))
             .collect();
-        predicted.extend(made.iter().cloned());
-        Some(ControlRun { step: *step, rows, written: Some((*table, predicted)) })
+        let reads_what_it_searches = view[table] == inner[table];
+        let evaluation = WriteEvaluation { step, table, rows, reads_what_it_searches, found, made };
+        self.trace.record_evaluation(evaluation);
     }
 
-    fn no_rows(&self) -> Vec<Rows> {
-        vec![Rows::new(); self.subject.reading.schema.tables.len()]
-    }
-
-    fn live_versions(&self, table: usize, ids: &[VersionId]) -> impl Iterator<Item = &Version> {
+    fn versions_in(&self, table: usize, view: &View) -> Vec<(VersionId, Rc<Row>)> {
         let versions = self.world.tables()[table].iter().flat_map(|chain| &chain.versions);
-        versions.filter(|version| !version.dead && ids.contains(&version.id))
-    }
-
-    fn literals(&self, table: usize, ids: &[VersionId]) -> Rows {
-        let columns = &self.subject.reading.schema.tables[table].columns;
-        self.live_versions(table, ids)
-            .map(|version| {
-                let cells = columns.iter().zip(version.row.iter());
-                cells.map(|(column, value)| literal(column, value)).collect()
-            })
+        versions
+            .filter(|version| !version.dead && view[table].contains(&version.id))
+            .map(|version| (version.id, version.row.clone()))
             .collect()
     }
 
@@ -97,6 +107,10 @@ impl ReferenceModel<'_> {
             _ => false,
         }
     }
+}
+
+fn literals(table: &Table, row: &Row) -> Vec<Literal> {
+    table.columns.iter().zip(row).map(|(column, value)| literal(column, value)).collect()
 }
 
 fn literal(column: &Column, value: &Value) -> Literal {

@@ -85,6 +85,21 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// The statement that failed for no reason that a rule knows.
+    pub fn own_error_step(&self) -> Option<usize> {
+        self.steps.own_error.map(|(step, _)| step)
+    }
+
+    /// The control run of a statement that failed for no reason that a rule knows, and the rule by
+    /// which it reads.
+    pub fn own_error(&self) -> Option<(&ControlRun, &'static Rule)> {
+        let (step, rule) = self.steps.own_error?;
+        let open =
+            matches!(self.conclusion, Conclusion::NotModelled { step: Some(at), .. } if at == step);
+        let alone = |control: &&ControlRun| control.step == step && control.written.is_none();
+        Some((self.steps.controls.iter().find(alone).filter(|_| open)?, rule))
+    }
+
     /// The control runs for a conclusion that rows or the row count of a statement are wrong.
     pub fn control_runs(&self) -> &[ControlRun] {
         match &self.conclusion {
@@ -235,7 +250,11 @@ async fn search_replays(
         let reached = model.world.now();
         match stop {
             Stop::NotModelled { step, why } => {
-                return (Conclusion::NotModelled { step: Some(step), why }, model.steps());
+                let mut steps = model.steps();
+                if steps.own_error.is_some() {
+                    steps.controls = model.control_runs(Some(step));
+                }
+                return (Conclusion::NotModelled { step: Some(step), why }, steps);
             }
             Stop::Refused { step, error } => {
                 let why = format!("it cannot be evaluated: {error}");

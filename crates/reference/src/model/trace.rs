@@ -1,10 +1,11 @@
 //! The trace of a replay: the rules that explain each step, and what each saw.
 
-use crate::version_tables::{VersionId, View};
+use crate::version_tables::VersionId;
 use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
 use isolde_model::value::Row;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -18,6 +19,8 @@ pub struct Trace {
     views: Vec<ViewedRows>,
     /// What writes would do without the others.
     evaluations: Vec<WriteEvaluation>,
+    /// The statement that failed for no reason that a rule knows, and the rule by which it reads.
+    own_error: Option<(usize, &'static Rule)>,
     /// What each blocked step waited for.
     waits: BTreeMap<usize, String>,
     /// The first breach that is about locking only.
@@ -47,9 +50,11 @@ pub struct ViewedRows {
 pub struct WriteEvaluation {
     pub step: usize,
     pub table: usize,
-    /// The rows among which it searched, and those that its subqueries read.
-    pub view: View,
-    pub inner: View,
+    /// The rows of each table: of its own those among which it searched, of others those that its
+    /// subqueries read.
+    pub rows: Vec<Vec<(VersionId, Rc<Row>)>>,
+    /// Whether its subqueries read the same rows of its own table.
+    pub reads_what_it_searches: bool,
     /// The versions that it found.
     pub found: Vec<VersionId>,
     /// The rows that it makes of them, or inserts.
@@ -101,6 +106,14 @@ impl Trace {
 
     pub fn record_view(&mut self, view: ViewedRows) {
         self.views.push(view);
+    }
+
+    pub fn record_own_error(&mut self, step: usize, rule: &'static Rule) {
+        self.own_error = Some((step, rule));
+    }
+
+    pub fn own_error(&self) -> Option<(usize, &'static Rule)> {
+        self.own_error
     }
 
     pub fn record_evaluation(&mut self, evaluation: WriteEvaluation) {

@@ -5,7 +5,7 @@ use crate::commit::written_columns;
 use crate::constraints::Change;
 use crate::constraints::Clash;
 use crate::model::DuplicateKey;
-use crate::model::{ReferenceModel, WriteEvaluation};
+use crate::model::ReferenceModel;
 use crate::outcome::ExpectedErrors;
 use crate::stop::Stop;
 use crate::version_tables::{Put, Sets, View};
@@ -54,10 +54,8 @@ impl ReferenceModel<'_> {
             of.is_none_or(|of| of.columns.iter().any(|c| c.numbered.is_some()))
         };
         if insert.conflict == Conflict::Fail && !numbered(&insert.table) {
-            let (view, inner, found) = (inner.clone(), inner.clone(), Vec::new());
             let made = incoming.iter().map(|fresh| fresh.row.clone()).collect();
-            let evaluation = WriteEvaluation { step, table, view, inner, found, made };
-            self.trace.record_evaluation(evaluation);
+            self.record_evaluation((step, table), (&inner, &inner), Vec::new(), made);
         }
         let incoming: Vec<Version> =
             incoming.into_iter().map(|fresh| self.world.version(fresh, tx)).collect();

@@ -3,7 +3,7 @@
 
 use super::write_snapshot::{Assigned, Reads, reads_others};
 use crate::constraints::Change;
-use crate::model::{ReferenceModel, WriteEvaluation};
+use crate::model::ReferenceModel;
 use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{Fresh, Search, VersionId, View, Views, whole};
@@ -107,10 +107,8 @@ impl ReferenceModel<'_> {
         let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &inner });
         let found = distinct_sources(self.fresh(table, sql, Some(step)).await?);
         if update.join.is_none() && update.limit.is_none() {
-            let (view, inner) = (view.clone(), inner.clone());
             let (sources, made) = found.iter().map(|f| (f.source, f.row.clone())).unzip();
-            let evaluation = WriteEvaluation { step, table, view, inner, found: sources, made };
-            self.trace.record_evaluation(evaluation);
+            self.record_evaluation((step, table), (&view, &inner), sources, made);
         }
         let before = self.world.save_rows();
         let written = if self.world.merges(tx) {
@@ -305,10 +303,7 @@ impl ReferenceModel<'_> {
         let counts_kinds = miscounts && keyless && delete.join.is_none() && delete.filter.is_none();
         let found = self.found(sql, step).await?;
         if delete.join.is_none() && delete.limit.is_none() {
-            let (view, inner, made) = (view.clone(), inner.clone(), Vec::new());
-            let found = found.clone();
-            let evaluation = WriteEvaluation { step, table, view, inner, found, made };
-            self.trace.record_evaluation(evaluation);
+            self.record_evaluation((step, table), (&view, &inner), found.clone(), Vec::new());
         }
         let before = self.world.save_rows();
         let done =

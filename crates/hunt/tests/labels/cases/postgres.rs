@@ -21,6 +21,19 @@ pub const CASES: &[Labelled] = &[
             s1> commit;",
         ..PG
     },
+    // With the planted fault of dirty reads it divides by zero: what fails in a transaction and
+    // succeeds alone on the rows that it should have read is a bug.
+    Labelled {
+        name: "a division does not see the zero of an open transaction",
+        shows: &[("P1", Step("s2.2"))],
+        steps: "s1> begin;
+            s2> begin;
+            s1> update t set v = 0 where id = 1;
+            s2> select 100 / v from t where id = 1;
+            s1> rollback;
+            s2> commit;",
+        ..PG
+    },
     Labelled {
         name: "each statement has its own snapshot",
         shows: &[("P1", Step("s2.2")), ("P1", Step("s2.3"))],
