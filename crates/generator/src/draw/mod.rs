@@ -102,6 +102,8 @@ pub struct Sampler<'a> {
     key_shifts: u32,
     /// How deeply expressions and queries may be nested; 0 for shallow statements.
     depth: usize,
+    /// Whether conditions may contain expressions that fail for some values.
+    pub may_fail: bool,
     /// Counts names, so that each is unique in the case.
     serial: usize,
 }
@@ -128,6 +130,7 @@ impl<'a> Sampler<'a> {
             forbidden_tables,
             key_shifts,
             depth,
+            may_fail: false,
             serial,
         }
     }

@@ -13,7 +13,7 @@ use isolde_oracles::{
     ConcurrentRun, Oracle, OracleReport, OracleVerdict, Replay, broken, own_error_difference,
     unknown_serial,
 };
-use isolde_reference::{Subject, with_serial_search};
+use isolde_reference::{Conclusion, Subject, with_serial_search};
 use isolde_sql::{BeginMode, Control, Stmt};
 use std::sync::Arc;
 
@@ -135,6 +135,13 @@ pub fn check(
             );
         let mut found = executor.inquire((fixture, case), inquiry, &mut known)?;
         check_without_concurrency(executor, case, &concurrent, reading, &mut found)?;
+        if let Conclusion::NotModelled { why, .. } = &found.conclusion
+            && violations.iter().all(|violation| violation.oracle == Oracle::Semantics)
+        {
+            // The reference model alone saw a violation, and has withdrawn it.
+            violations.clear();
+            model_coverage = ModelCoverage::Incomplete(why.clone());
+        }
         analysis = Some(Box::new(found));
     }
     Ok(CheckResult {

@@ -2,7 +2,7 @@
 
 use super::super::Sampler;
 use super::{Surroundings, VisibleColumn};
-use isolde_sql::{Binary, Class, Expr, Feature, Literal, Unary};
+use isolde_sql::{Binary, Class, Expr, Family, Feature, Literal, Type, Unary};
 
 impl<'a> Sampler<'a> {
     /// Draws a condition. At depth 0 it compares one column with values that are stored.
@@ -11,6 +11,9 @@ impl<'a> Sampler<'a> {
             return self.simple_test(around);
         }
         let below = depth - 1;
+        if self.may_fail && self.random.chance(12) {
+            return self.failing_test(around, below);
+        }
         let subquery = |f: Feature, weight| if self.has(f) { weight } else { 0 };
         let in_select = subquery(Feature::InSubquery, 17);
         let exists = subquery(Feature::ExistsSubquery, 17);
@@ -115,6 +118,33 @@ impl<'a> Sampler<'a> {
         let of = Box::new(self.value(class, false, around, below));
         let (select, _) = self.query(Some(&[class]), &around.inside(), below)?;
         Some(Expr::InSelect { of, select: Box::new(select), negated: self.random.chance(35) })
+    }
+
+    /// A test that fails for some values, or for which an engine converts a value.
+    fn failing_test(&mut self, around: &Surroundings<'a>, below: usize) -> Expr {
+        let number = |m: &mut Self| m.value(Class::Integer, true, around, below.min(1));
+        let one = Expr::int(1);
+        let tested = match self.random.below(4) {
+            0 => {
+                let divisor = Expr::binary(Binary::Minus, number(self), number(self));
+                Expr::binary(Binary::Divide, number(self), divisor)
+            }
+            1 => Expr::binary(Binary::Modulo, number(self), number(self)),
+            2 => {
+                let of = Box::new(self.leaf(Class::Text, false, around));
+                let to = match self.dialect.family {
+                    Family::Mysql => Type::Other("signed".into()),
+                    _ => Type::Int,
+                };
+                Expr::Cast { of, to }
+            }
+            // MySQL's family and SQLite take any value for a condition.
+            _ if matches!(self.dialect.family, Family::Mysql | Family::Sqlite) => {
+                return self.leaf(Class::Text, false, around);
+            }
+            _ => Expr::binary(Binary::Times, number(self), Expr::int(2_000_000_000)),
+        };
+        Expr::binary(*self.random.pick(&Binary::COMPARISONS), tested, one)
     }
 
     fn quantified_query(&mut self, around: &Surroundings<'a>, below: usize) -> Option<Expr> {
