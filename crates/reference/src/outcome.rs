@@ -150,6 +150,9 @@ impl ReferenceModel<'_> {
             class @ ErrorClass::Serialization => errors.explains(class).or(may_abort),
             class => errors.explains(class),
         };
+        if error.class == ErrorClass::Deadlock {
+            self.note_deadlock(tx, step);
+        }
         match (rule, error.class) {
             (Some(rule), _) => {
                 self.use_rule(step, rule);

@@ -6,7 +6,7 @@ use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{Search, VersionId, View, Views, whole};
 use crate::world::{Place, Strength, TxId, Version};
-use isolde_catalog::{WriteConflictPolicy, WriteSubqueries};
+use isolde_catalog::{Rule, WriteConflictPolicy, WriteSubqueries};
 use isolde_model::breach::{Breach, Obstacle, RowRole};
 use isolde_model::history::{ErrorClass, EventKind};
 use isolde_model::value::{Row, compare_rows};
@@ -141,8 +141,19 @@ impl<'a> ReferenceModel<'a> {
         };
         let found = self.evaluate_with_sources(&read, &read.view).await?;
         let rows = self.lock_found_rows(&read, found, &mut errors).await?;
-        self.use_rule(step, self.world.concurrency(tx).rules.write);
+        let concurrency = self.world.concurrency(tx);
+        let (rule, skips) = (concurrency.rules.write, concurrency.locking.skip_locked);
+        self.use_rule(step, rule);
+        if let Some(rule) = skips.filter(|_| patience == LockPatience::SkipLocked) {
+            self.use_rule(step, rule);
+        }
         self.conclude(tx, step, Expected::Rows(rows), errors, None)
+    }
+
+    /// The rule by which NOWAIT fails.
+    fn no_wait_rule(&self, tx: TxId) -> &'static Rule {
+        let concurrency = self.world.concurrency(tx);
+        concurrency.locking.no_wait.unwrap_or(concurrency.rules.held_row)
     }
 
     /// Whether locking reads of a transaction read the newest committed rows, not
@@ -213,6 +224,8 @@ impl<'a> ReferenceModel<'a> {
                 continue;
             }
             if skips.as_mut().is_some_and(|skips| !skips.take_returned(&found.row)) {
+                let text = "skips rows that another transaction may have locked";
+                self.trace.note(read.step, text.into());
                 self.permit_serialization_failure(read, &found, errors);
                 continue;
             }
@@ -245,7 +258,7 @@ impl<'a> ReferenceModel<'a> {
         let uncertain = !self.world.buffers(tx) && self.may_be_locked(&read.sources, tx)
             || read.is_current && (self.others_open(tx) || self.has_waited(read.step));
         if uncertain && read.patience == LockPatience::NoWait {
-            errors.permit(ErrorClass::LockTimeout, self.world.concurrency(tx).rules.held_row);
+            errors.permit(ErrorClass::LockTimeout, self.no_wait_rule(tx));
         }
         if !uncertain || read.patience != LockPatience::SkipLocked {
             return None;
@@ -288,7 +301,7 @@ impl<'a> ReferenceModel<'a> {
     /// Whether the read skips a row because another transaction has locked it.
     /// Unless it does, such a lock holder blocks it or, with NOWAIT, makes it fail.
     fn skips_locked(
-        &self,
+        &mut self,
         read: &LockingRead<'_>,
         places: &[Place],
         errors: &mut ExpectedErrors,
@@ -303,8 +316,14 @@ impl<'a> ReferenceModel<'a> {
         match read.patience {
             // A shared lock may be on an index alone, which is not locked.
             _ if read.is_current && read.strength != Strength::Update => {}
-            LockPatience::SkipLocked => return true,
+            LockPatience::SkipLocked => {
+                let holder = self.world.session(holder);
+                let text = format!("skips rows that {holder} has locked");
+                self.trace.note(read.step, text);
+                return true;
+            }
             LockPatience::NoWait => {
+                let rule = self.no_wait_rule(tx);
                 errors.require(ErrorClass::LockTimeout, rule, self.locked_row(holder));
             }
             LockPatience::Wait | LockPatience::Seconds(_) => {

@@ -7,6 +7,7 @@ pub use limit::leaves_rows_open;
 mod dirty_read;
 mod insert;
 mod limit;
+mod lock_holders;
 mod locking_read;
 mod returning;
 mod table_locks;
@@ -325,11 +326,11 @@ impl<'a> ReferenceModel<'a> {
         // A query that the optimizer answers without a look makes no view.
         let unread = self.world.concurrency(tx).snapshot.not_taken_by_empty_read;
         let unread = unread.filter(|_| had_snapshot.is_none());
-        if let Some(rule) = unread.filter(|_| is_trivial(&rows))
-            && self.search.choose(2) == 1
-        {
+        let unread = unread.filter(|_| is_trivial(&rows)).filter(|_| self.search.choose(2) == 1);
+        if let Some(rule) = unread {
             self.world.tx_mut(tx).snapshot = None;
             self.use_rule(step, rule);
+            return self.conclude(tx, step, Expected::Rows(rows), errors, None);
         }
         let concurrency = self.world.concurrency(tx);
         let reads_table = |name: &&str| {

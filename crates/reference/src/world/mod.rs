@@ -43,8 +43,8 @@ pub struct World {
     /// The steps that are blocked.
     waiting: Vec<usize>,
     /// The tables in which each transaction may hold locks, even if it found no
-    /// row there.
-    scanned: BTreeMap<TxId, BTreeSet<usize>>,
+    /// row there, by the step that scanned them.
+    scanned: BTreeMap<TxId, BTreeMap<usize, BTreeSet<usize>>>,
     /// Rows that the current statement does not find.
     hidden: Vec<(TxId, Place)>,
 }
