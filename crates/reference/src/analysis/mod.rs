@@ -9,6 +9,7 @@ mod account;
 mod anomaly;
 pub mod cause;
 mod control;
+mod lost_values;
 mod serial_order;
 
 use crate::model::ReferenceModel;
