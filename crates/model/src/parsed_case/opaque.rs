@@ -5,7 +5,7 @@ use super::numbering::{is_number_function, is_sequence};
 use super::pure_functions::is_pure;
 use isolde_sql::read::{SchemaRead, schema};
 use isolde_sql::{
-    Conflict, Cte, Dialect, Expr, Function, Index, IndexPart, Schema, Stmt, Table, Write, lexer,
+    Conflict, Cte, Dialect, Expr, Function, Index, Schema, Stmt, Table, Write, lexer,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,7 +55,9 @@ impl Unmodelled {
             let why = "the setup changes a setting of the server";
             found.everything = found.everything.or(Some(why.into()));
         }
-        schema.tables.retain(|table| match beyond(table) {
+        let functions = found.functions.clone();
+        let pure = |name: &str| is_pure(name) && !functions.iter().any(|f| f == name);
+        schema.tables.retain(|table| match beyond(table, &pure) {
             Some(why) => {
                 found.tables.insert(table.name.clone(), why.into());
                 false
@@ -233,17 +235,25 @@ fn changes_the_server(sql: &str) -> bool {
 }
 
 /// What a table has that its version table would not have.
-fn beyond(table: &Table) -> Option<&'static str> {
+fn beyond(table: &Table, is_pure: &dyn Fn(&str) -> bool) -> Option<&'static str> {
     let harmless = |option: &String| {
         let option = option.replace(' ', "");
         let prefixed = HARMLESS_PREFIXES.iter().any(|prefix| option.starts_with(prefix));
         HARMLESS.iter().any(|harmless| harmless.replace(' ', "") == option) || prefixed
     };
-    let of_column = |part: &IndexPart| matches!(part.of, Expr::Column { .. });
-    let computed = |index: &Index| index.unique && !index.parts.iter().all(of_column);
+    // Its parts are evaluated for every version.
+    let opaque = |index: &Index| {
+        let mut opaque = false;
+        index.visit(&mut |e| {
+            opaque |= matches!(e, Expr::Call(Function::Named(name), _) if !is_pure(name));
+        });
+        index.unique && opaque
+    };
     match () {
         () if !table.options.iter().all(harmless) => Some("its options are not modelled"),
-        () if table.indexes.iter().any(computed) => Some("a unique index of an expression"),
+        () if table.indexes.iter().any(opaque) => {
+            Some("a unique index of a function that is not modelled")
+        }
         () => None,
     }
 }
@@ -270,6 +280,16 @@ mod tests {
         assert_eq!(why(&setup, "postgres", "update t set v = 1"), None);
         let both = "select t.id from t join odd on odd.id = t.id";
         assert!(why(&setup, "postgres", both).is_some());
+    }
+
+    #[test]
+    fn unique_index_of_a_function_needs_one_that_is_modelled() {
+        let index = |of: &str| format!("create unique index on t ({of})");
+        let read = "select v from t";
+        assert_eq!(why(&[T, &index("lower(v::text)")], "postgres", read), None);
+        assert!(why(&[T, &index("f(v)")], "postgres", read).is_some());
+        let own = "create function lower(text) returns text language sql as 'select $1'";
+        assert!(why(&[T, own, &index("lower(v::text)")], "postgres", read).is_some());
     }
 
     #[test]

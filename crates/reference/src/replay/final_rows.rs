@@ -23,8 +23,9 @@ impl ReferenceModel<'_> {
         for (place, table) in subject.reading.schema.tables.iter().enumerate() {
             let query = plain_query(table);
             let Some(seen) = finals.iter().find(|f| f.query == query) else { continue };
+            let columns = table.columns.len();
             let rows: Vec<Row> =
-                self.world.committed_rows(place).map(|v| (*v.row).clone()).collect();
+                self.world.committed_rows(place).map(|v| v.row[..columns].to_vec()).collect();
             if !same_multiset(&rows, &seen.rows) {
                 let rule = self.world.transactions().find_map(|(_, t)| t.concurrency.as_ref());
                 let Some(rule) = rule.map(|c| c.rules.rollback) else { return Ok(()) };

@@ -143,7 +143,8 @@ impl ReferenceModel<'_> {
             }
         };
         let key = &self.keys[table][key];
-        let is_integer = |c: &usize| of.columns[*c].of_type.class() == Class::Integer;
+        let is_integer =
+            |c: &usize| of.columns.get(*c).is_some_and(|c| c.of_type.class() == Class::Integer);
         if key.condition.is_some() || !key.columns.iter().all(is_integer) {
             return None;
         }

@@ -1,7 +1,7 @@
 //! Renders expressions.
 
 use super::{Renderer, listed, type_name};
-use crate::ast::{Binary, Expr, OrderKey, Unary, WindowFunction};
+use crate::ast::{Binary, Expr, Function, OrderKey, Unary, WindowFunction};
 use crate::dialect::{Family, UpsertForm};
 
 impl Renderer<'_> {
@@ -46,9 +46,7 @@ impl Renderer<'_> {
             Expr::Cast { of, to } => {
                 format!("cast({} as {})", self.expr(of), type_name(self.dialect, to))
             }
-            Expr::Call(function, arguments) => {
-                format!("{}({})", function.name(), listed(arguments, |e| self.expr(e)))
-            }
+            Expr::Call(function, arguments) => self.call(function, arguments),
             Expr::InSelect { of, select, negated } => {
                 format!("{}{} in ({})", self.operand(of), not(*negated), self.select(select))
             }
@@ -70,6 +68,19 @@ impl Renderer<'_> {
                 UpsertForm::OnDuplicateKey => format!("values({})", self.name(column)),
             },
             Expr::Default => "default".into(),
+        }
+    }
+
+    fn call(&self, function: &Function, arguments: &[Expr]) -> String {
+        match (function, arguments) {
+            (Function::Operator(sign), [left, right]) => {
+                format!("({} {sign} {})", self.operand(left), self.operand(right))
+            }
+            (Function::Subscript, [of, place]) => {
+                format!("({})[{}]", self.expr(of), self.expr(place))
+            }
+            (Function::Array, items) => format!("array[{}]", listed(items, |e| self.expr(e))),
+            _ => format!("{}({})", function.name(), listed(arguments, |e| self.expr(e))),
         }
     }
 
