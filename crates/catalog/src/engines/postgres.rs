@@ -73,6 +73,7 @@ const SAVEPOINT: &str = "https://www.postgresql.org/docs/current/sql-rollback-to
 const ROLLBACK: &str = "https://www.postgresql.org/docs/current/sql-rollback.html";
 const LOCKING_CLAUSE: &str =
     "https://www.postgresql.org/docs/current/sql-select.html#SQL-FOR-UPDATE-SHARE";
+const TRUNCATE: &str = "https://www.postgresql.org/docs/current/sql-truncate.html";
 const CHECKS: &str = "https://www.postgresql.org/docs/current/ddl-constraints.html";
 
 pub static RULES: &[&Rule] = &[
@@ -287,6 +288,18 @@ pub static P19: Rule = rule(
      transaction has locked in a conflicting mode",
 )
 .ranked(1);
+pub static P20: Rule = rule(
+    "P20",
+    "TRUNCATE ignores snapshots",
+    quoted(
+        TRUNCATE,
+        "After truncation, the table will appear empty to concurrent transactions, if they are \
+             using a snapshot taken before the truncation occurred.",
+    ),
+    "TRUNCATE waits until no other transaction uses the table; once it is committed, no snapshot \
+     shows the rows that it removed",
+)
+.ranked(0);
 
 const BASE: RuleSet = RuleSet {
     read: &P7,

@@ -21,6 +21,9 @@ impl ReferenceModel<'_> {
         let subject = self.subject;
         let finals = &subject.history.final_state;
         for (place, table) in subject.reading.schema.tables.iter().enumerate() {
+            if subject.reading.unknown_tables.contains(&table.name) {
+                continue;
+            }
             let query = plain_query(table);
             let Some(seen) = finals.iter().find(|f| f.query == query) else { continue };
             let columns = table.columns.len();
@@ -58,7 +61,9 @@ impl ReferenceModel<'_> {
             else {
                 continue;
             };
-            let known = select.sources().iter().all(|t| schema.table(t).is_some());
+            let unknown = &subject.reading.unknown_tables;
+            let known =
+                select.sources().iter().all(|t| schema.table(t).is_some() && !unknown.contains(*t));
             if !known || leaves_rows_open(&select, schema) {
                 continue;
             }

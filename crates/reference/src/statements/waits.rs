@@ -74,7 +74,7 @@ impl ReferenceModel<'_> {
     /// Locks of the schema, and those that only their names are known of.
     fn has_unknown_locks(&self) -> bool {
         let reading = &self.subject.reading;
-        reading.advisory_locks
+        reading.unknown_waits
             || reading.operations.iter().any(|operation| match operation {
                 Operation::Opaque(_) => true,
                 Operation::Utility(utility) => utility.locks_tables(),

@@ -20,11 +20,13 @@ mod select;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trigger;
 mod types;
 mod write;
 
 pub use control::control;
 pub use schema::{SchemaRead, Unread, schema};
+pub use trigger::{TriggerFunction, simple_trigger};
 
 use crate::ast::{Ddl, Expr, SelectItem, Stmt};
 use crate::dialect::Family;
