@@ -27,6 +27,7 @@ use isolde_model::parsed_case::Operation;
 use isolde_model::parsed_case::utility::Utility;
 use isolde_model::value::{Row, same_multiset};
 use isolde_model::{Level, Value};
+use isolde_sql::lexer::{TwoPhase, two_phase};
 use isolde_sql::{Conflict, Control, Ddl, Select, Stmt, Write};
 
 impl<'a> ReferenceModel<'a> {
@@ -145,7 +146,13 @@ impl<'a> ReferenceModel<'a> {
         if utility.takes_snapshot && self.world.concurrency(tx).snapshot.taken_without_table {
             self.kept_snapshot(tx, step);
         }
-        let Some(EventKind::Error(error)) = reply else { return Ok(()) };
+        let Some(EventKind::Error(error)) = reply else {
+            let sent = &self.subject.history.steps[step];
+            if let Some(TwoPhase::Prepare(_)) = two_phase(&sent.sql) {
+                self.world.detach(&sent.session);
+            }
+            return Ok(());
+        };
         let changes = self.subject.reading.changes.iter().any(|(at, _)| *at == step);
         if changes || !is_of_rules(error.class) {
             // What a change of the schema needs is not modelled, and other statements of

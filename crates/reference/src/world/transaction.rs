@@ -135,6 +135,12 @@ impl World {
         self.transactions.push(tx);
     }
 
+    /// Takes a transaction from its session; it stays open until it is ended by name.
+    pub fn detach(&mut self, session: &str) {
+        self.current.remove(session);
+        self.savepoints.remove(session);
+    }
+
     /// Ends a transaction that is open: releases its locks and, if it is rolled
     /// back, removes its versions.
     pub fn end(&mut self, tx: TxId, committed: bool) {

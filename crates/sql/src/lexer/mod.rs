@@ -7,7 +7,7 @@
 mod kind;
 mod split;
 
-pub use kind::{Kind, hides_its_end, kind, taints_session};
+pub use kind::{Kind, TwoPhase, hides_its_end, kind, taints_session, two_phase};
 pub use split::{Split, split};
 
 /// The first word of a statement; empty if there is none.
