@@ -169,7 +169,7 @@ pub static P8: Rule = rule(
 );
 pub static P9: Rule = rule(
     "P9",
-    "serial order differs from commit order",
+    "serialization failures keep a serial order",
     quoted(
         SER,
         "detection of the conditions which could cause a serialization anomaly will trigger a \

@@ -15,7 +15,7 @@ use isolde_model::executed_transactions::executed_transactions;
 use isolde_model::history::{EventKind, TargetInfo};
 use isolde_model::parsed_case::Operation;
 use isolde_model::transcript::summary;
-use isolde_sql::Stmt;
+use isolde_sql::{BeginForm, Stmt};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -198,7 +198,9 @@ impl Account {
             (0..subject.history.steps.len()).map(|n| step(subject, analysis, n)).collect();
         let (decisive, breach) = match &analysis.conclusion {
             Conclusion::Allowed { order, .. } => (order.as_ref().map(|(_, rule)| *rule), None),
-            Conclusion::Broken { rule, breach, .. } => (*rule, Some(breach.clone())),
+            Conclusion::Broken { rule, breach, .. } => {
+                (rule.or_else(|| serial_rule(subject, breach)), Some(breach.clone()))
+            }
             Conclusion::LockingDiffers { rule, breach, .. } => (Some(*rule), Some(breach.clone())),
             Conclusion::NotModelled { .. } => (None, None),
         };
@@ -214,6 +216,13 @@ impl Account {
         let anomaly = analysis.anomaly.clone();
         Account { label, why, anomaly, breach, steps, rules }
     }
+}
+
+/// The rule that promises a serial order, where one is missing.
+fn serial_rule(subject: &Subject<'_>, breach: &Breach) -> Option<&'static Rule> {
+    let missing = matches!(breach, Breach::NoSerialOrder { .. });
+    let concurrency = subject.concurrency(0, Some(BeginForm::Plain)).filter(|_| missing);
+    concurrency.map(|concurrency| concurrency.rules.serial)
 }
 
 fn run_verdict(subject: &Subject<'_>, analysis: &Analysis) -> (Verdict, String) {
@@ -289,6 +298,7 @@ fn step(subject: &Subject<'_>, analysis: &Analysis, n: usize) -> StepAccount {
     let ended = |at: usize| format!("after {}", history.steps[at].label);
     let (verdict, why) = match &analysis.conclusion {
         Conclusion::Broken { step: Some(at), rule, breach } if *at == n => {
+            let rule = rule.or_else(|| serial_rule(subject, breach));
             ids = rule.map_or(ids, |r| vec![r.id.into()]);
             (StepVerdict::Broken, breach.to_string())
         }
