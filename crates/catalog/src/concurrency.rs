@@ -174,6 +174,17 @@ pub struct Locking {
     /// The rule by which reading or writing a table locks the whole table.
     #[serde(deserialize_with = "optional_rule")]
     pub table_locks: Option<&'static Rule>,
+    /// The rule by which a scan locks the gaps between the rows that it reads, so
+    /// that an INSERT into one of them waits. Below REPEATABLE READ only the checks
+    /// of keys lock gaps.
+    #[serde(deserialize_with = "optional_rule")]
+    pub gap_locks: Option<&'static Rule>,
+    /// The rule by which SKIP LOCKED leaves out rows that others have locked.
+    #[serde(deserialize_with = "optional_rule")]
+    pub skip_locked: Option<&'static Rule>,
+    /// The rule by which NOWAIT fails on a row that another transaction has locked.
+    #[serde(deserialize_with = "optional_rule")]
+    pub no_wait: Option<&'static Rule>,
     /// Plain reads inside of a transaction lock what they read.
     pub plain_reads_lock: bool,
     /// Locks on a row differ by whether its key changes: changes to other
@@ -394,6 +405,9 @@ impl ConcurrencyModel {
                 granularity: LockGranularity::Rows,
                 waits: Waits::Unknown,
                 table_locks: None,
+                gap_locks: None,
+                skip_locked: None,
+                no_wait: None,
                 plain_reads_lock: false,
                 key_share_locks: false,
                 autocommit_locks_only_changes: false,

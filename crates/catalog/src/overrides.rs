@@ -21,11 +21,14 @@ use serde_json::{Map, Value as Json};
 use std::sync::Once;
 
 /// The fields that hold a rule, apart from those below `rules`.
-const RULE_FIELDS: [&str; 5] = [
+const RULE_FIELDS: [&str; 8] = [
     "not_taken_by_empty_read",
     "noop_update_may_write",
     "may_abort",
     "table_locks",
+    "gap_locks",
+    "skip_locked",
+    "no_wait",
     "waits_for_readers",
 ];
 

@@ -151,6 +151,9 @@ impl Section {
                     model.conflicts.may_abort,
                     model.snapshot.not_taken_by_empty_read,
                     model.conflicts.noop_update_may_write,
+                    model.locking.gap_locks,
+                    model.locking.skip_locked,
+                    model.locking.no_wait,
                     serial,
                 ];
                 for rule in rules.chain(more.into_iter().flatten()) {

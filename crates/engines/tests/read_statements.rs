@@ -14,7 +14,11 @@ use isolde_testing::cases::{Dice, repeats};
 use isolde_testing::servers::{FETCHED, open};
 
 /// Pieces that replace a piece of a statement, or are inserted before it.
-const PIECES: [&str; 58] = [
+const PIECES: [&str; 62] = [
+    "->",
+    "->>",
+    "@>",
+    "~",
     "not",
     "and",
     "or",

@@ -273,7 +273,11 @@ impl From<&Plan> for ParsedCase {
             levels: steps.iter().filter_map(|(tx, _)| level(*tx)).collect(),
             operations: steps.into_iter().map(|(_, item)| operation(item)).collect(),
             numbering: Default::default(),
-            advisory_locks: false,
+            unknown_waits: false,
+            constrained: Default::default(),
+            deferrable: Default::default(),
+            changes: Vec::new(),
+            unknown_tables: Default::default(),
         }
     }
 }

@@ -104,6 +104,15 @@ pub fn executed_transactions(history: &History) -> Vec<ExecutedTransaction> {
                         ended_at: at,
                     });
                 }
+                if what.error().is_none()
+                    && matches!(
+                        sql::two_phase(&history.steps[step].sql),
+                        Some(sql::TwoPhase::Prepare(_))
+                    )
+                {
+                    // It goes on without its session.
+                    open.remove(event.session.as_str());
+                }
                 if what.error().is_none() {
                     let back_to = mine.heed(&history.steps[step].sql, step);
                     if let (Some(t), Some(since)) = (belongs, back_to) {

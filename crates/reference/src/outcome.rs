@@ -150,6 +150,18 @@ impl ReferenceModel<'_> {
             class @ ErrorClass::Serialization => errors.explains(class).or(may_abort),
             class => errors.explains(class),
         };
+        let may_fail = || {
+            let written = self.operation(step).and_then(Stmt::written_table);
+            written.is_some_and(|table| self.subject.reading.may_fail(table))
+        };
+        if rule.is_none() && may_fail() || is_refused_for_its_role(error) {
+            // A trigger or a constraint that is not modelled, or a right that is missing:
+            // the statement has done nothing.
+            return Ok(());
+        }
+        if error.class == ErrorClass::Deadlock {
+            self.note_deadlock(tx, step);
+        }
         match (rule, error.class) {
             (Some(rule), _) => {
                 self.use_rule(step, rule);
@@ -307,8 +319,13 @@ fn is_of_a_value(error: &DbError) -> bool {
     error.sqlstate.as_ref().is_some_and(|state| state.starts_with("22"))
 }
 
+/// A right that the role of the session lacks, whatever others do.
+pub fn is_refused_for_its_role(error: &DbError) -> bool {
+    error.sqlstate.as_deref() == Some("42501")
+}
+
 /// Errors that rules are about; all others say something of the statement.
-fn is_of_rules(class: ErrorClass) -> bool {
+pub fn is_of_rules(class: ErrorClass) -> bool {
     matches!(
         class,
         ErrorClass::Deadlock

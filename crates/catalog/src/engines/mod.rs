@@ -9,6 +9,7 @@ pub mod cockroach;
 pub mod dolt;
 pub mod duckdb;
 pub mod innodb;
+mod innodb_rules;
 pub mod mariadb;
 pub mod mysql;
 mod mysql_errors;

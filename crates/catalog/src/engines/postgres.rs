@@ -78,10 +78,15 @@ const UNIQUE: &str = "https://www.postgresql.org/docs/current/index-unique-check
 const FOREIGN: &str = "https://www.postgresql.org/docs/current/sql-createtable.html";
 const SAVEPOINT: &str = "https://www.postgresql.org/docs/current/sql-rollback-to.html";
 const ROLLBACK: &str = "https://www.postgresql.org/docs/current/sql-rollback.html";
+const LOCKING_CLAUSE: &str =
+    "https://www.postgresql.org/docs/current/sql-select.html#SQL-FOR-UPDATE-SHARE";
+const TRUNCATE: &str = "https://www.postgresql.org/docs/current/sql-truncate.html";
 const CHECKS: &str = "https://www.postgresql.org/docs/current/ddl-constraints.html";
 
-pub static RULES: &[&Rule] =
-    &[&P1, &P2, &P3, &P5, &P7, &P7W, &P8, &P9, &P10, &P11, &P12, &P12F, &P14, &P15, &P16, &P17];
+pub static RULES: &[&Rule] = &[
+    &P1, &P2, &P3, &P5, &P7, &P7W, &P8, &P9, &P10, &P11, &P12, &P12F, &P14, &P15, &P16, &P17, &P18,
+    &P19,
+];
 
 pub static P1: Rule = rule(
     "P1",
@@ -171,7 +176,7 @@ pub static P8: Rule = rule(
 );
 pub static P9: Rule = rule(
     "P9",
-    "serial order differs from commit order",
+    "serialization failures keep a serial order",
     quoted(
         SER,
         "detection of the conditions which could cause a serialization anomaly will trigger a \
@@ -267,6 +272,41 @@ pub static P17: Rule = rule(
     ),
     "a rollback leaves no trace of what it undoes",
 );
+pub static P18: Rule = rule(
+    "P18",
+    "SKIP LOCKED",
+    quoted(
+        LOCKING_CLAUSE,
+        "With SKIP LOCKED, any selected rows that cannot be immediately locked are skipped.",
+    ),
+    "a locking read with SKIP LOCKED leaves out the rows that other transactions have locked in a \
+     conflicting mode, and does not wait for them",
+)
+.ranked(1);
+pub static P19: Rule = rule(
+    "P19",
+    "NOWAIT",
+    quoted(
+        LOCKING_CLAUSE,
+        "With NOWAIT, the statement reports an error, rather than waiting, if a selected row \
+             cannot be locked immediately.",
+    ),
+    "a locking read with NOWAIT fails with 55P03 instead of waiting for a row that another \
+     transaction has locked in a conflicting mode",
+)
+.ranked(1);
+pub static P20: Rule = rule(
+    "P20",
+    "TRUNCATE ignores snapshots",
+    quoted(
+        TRUNCATE,
+        "After truncation, the table will appear empty to concurrent transactions, if they are \
+             using a snapshot taken before the truncation occurred.",
+    ),
+    "TRUNCATE waits until no other transaction uses the table; once it is committed, no snapshot \
+     shows the rows that it removed",
+)
+.ranked(0);
 
 const BASE: RuleSet = RuleSet {
     read: &P7,
@@ -301,7 +341,13 @@ pub fn concurrency_model(level: Level) -> ConcurrencyModel {
             error_scope: ErrorScope::Transaction,
             ..base.conflicts
         },
-        locking: Locking { waits: Waits::Rows, key_share_locks: true, ..base.locking },
+        locking: Locking {
+            waits: Waits::Rows,
+            key_share_locks: true,
+            skip_locked: Some(&P18),
+            no_wait: Some(&P19),
+            ..base.locking
+        },
         constraints: Constraints { rechecks_own_rows: true, ..base.constraints },
         ..base
     };

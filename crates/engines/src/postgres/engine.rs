@@ -191,6 +191,10 @@ impl Engine for Postgres {
             }
         }
         batch.push_str("create schema public");
+        if self.flavour == Flavour::Postgres {
+            // As in a new database: a case may take another role.
+            batch.push_str("; grant usage on schema public to public");
+        }
         match self.control(&batch)? {
             Outcome::Error(error) => Err(EngineError::Refused(format!("{batch}: {error}"))),
             _ => Ok(()),

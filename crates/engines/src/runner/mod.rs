@@ -26,7 +26,7 @@ mod session;
 mod settle;
 
 use crate::engine::{ANSWER_LIMIT, Engine, EngineError, Outcome, Session};
-use isolde_model::history::{DbError, History, SentStep};
+use isolde_model::history::{DbError, EventKind, History, SentStep};
 use isolde_model::{Case, Level};
 use isolde_sql as sql;
 use isolde_sql::Kind;
@@ -97,6 +97,8 @@ pub struct Runner {
     /// Runs the setups on a connection of its own, so that session state of a
     /// setup affects neither the control connection nor the case's sessions.
     setup_session: Option<Box<dyn Session>>,
+    /// The roles that the last case has made, which outlive its tables.
+    roles: Vec<String>,
     /// The server is down and has not been restored.
     down: bool,
 }
@@ -112,6 +114,7 @@ impl Runner {
             typical_reply: Duration::from_micros(150),
             pool: Vec::new(),
             setup_session: None,
+            roles: Vec::new(),
             down: false,
         }
     }
@@ -136,6 +139,10 @@ impl Runner {
             self.server_failure(error.into())?;
             self.restore_server()?;
             self.engine.clear()?;
+        }
+        for role in std::mem::take(&mut self.roles) {
+            // A role that cannot be dropped makes the setup fail that creates it again.
+            self.engine.control(&format!("drop role if exists {role}"))?;
         }
         Ok(())
     }
@@ -169,6 +176,10 @@ impl Runner {
         self.keep_clean_sessions(sessions, outcome.is_ok());
         outcome?;
         history.final_state = finals;
+        for (n, step) in history.steps.iter().enumerate() {
+            let done = matches!(history.outcome(n).reply, Some(EventKind::Done));
+            self.roles.extend(role_made_by(&step.sql).filter(|_| done));
+        }
         self.record_server_failure(&mut history);
         Ok(history)
     }
@@ -215,6 +226,7 @@ impl Runner {
                 let (line, sql) = (statement.line.0, statement.sql.clone());
                 return Err(RunError::Setup { line, sql, error });
             }
+            self.roles.extend(role_made_by(&statement.sql));
         }
         if clean {
             self.setup_session = Some(session);
@@ -279,6 +291,18 @@ pub(crate) fn set_level(
         }
     }
     Ok(())
+}
+
+/// The role that a statement creates.
+fn role_made_by(sql: &str) -> Option<String> {
+    match sql::lexer::pieces(sql).as_slice() {
+        [create, role, name, ..]
+            if create.eq_ignore_ascii_case("create") && role.eq_ignore_ascii_case("role") =>
+        {
+            (!name.eq_ignore_ascii_case("if")).then(|| (*name).to_string())
+        }
+        _ => None,
+    }
 }
 
 fn empty_history(case: &Case, level: Option<Level>) -> History {

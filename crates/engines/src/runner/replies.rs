@@ -127,6 +127,8 @@ impl Run<'_> {
                         // that was never opened; sent now, each would commit by
                         // itself.
                         self.sessions[index].tx = TxState::Aborted;
+                    } else if error.is_none() && sql::two_phase(sent.sql).is_some() {
+                        self.end_prepared(index, step, sent.sql);
                     } else if matches!(kind, Kind::Select | Kind::Write | Kind::Ddl) {
                         let how = if error.is_some() { TxEnd::Aborted } else { TxEnd::Committed };
                         self.sessions[index].aborted |= error.is_some();
@@ -181,6 +183,15 @@ impl Run<'_> {
             }
             TxStatus::Open => self.sessions[index].tx = TxState::Open(transaction),
             TxStatus::Failed => self.sessions[index].tx = TxState::Failed(transaction),
+            TxStatus::Idle
+                if error.is_none()
+                    && !failed_before
+                    && matches!(sql::two_phase(sql), Some(sql::TwoPhase::Prepare(_))) =>
+            {
+                // It stays open, and belongs to no session any more.
+                self.sessions[index].tx = TxState::None;
+                self.history.transactions[transaction].how = TxEnd::Unknown;
+            }
             TxStatus::Idle => {
                 let commits = self.engine.profile().ddl == Ddl::CommitsImplicitly;
                 let gave_up = |e: &DbError| {
@@ -207,6 +218,26 @@ impl Run<'_> {
                 self.sessions[index].aborted |= !by_its_own_end;
                 self.end_transaction(index, step, transaction, how);
             }
+        }
+    }
+
+    /// Ends the transaction that COMMIT PREPARED or ROLLBACK PREPARED names.
+    fn end_prepared(&mut self, index: usize, step: Option<usize>, sql: &str) {
+        let (wanted, how) = match sql::two_phase(sql) {
+            Some(sql::TwoPhase::Commit(name)) => (name, TxEnd::Committed),
+            Some(sql::TwoPhase::Rollback(name)) => (name, TxEnd::RolledBack),
+            _ => return,
+        };
+        let history = &*self.history;
+        let prepares = |at: &usize| {
+            sql::two_phase(&history.steps[*at].sql) == Some(sql::TwoPhase::Prepare(wanted))
+                && matches!(history.outcome(*at).reply, Some(EventKind::Done))
+        };
+        let Some(prepared) = (0..history.steps.len()).rev().find(prepares) else { return };
+        let session = &history.steps[prepared].session;
+        let begun = |t: &Transaction| t.session == *session && t.begin <= prepared;
+        if let Some(transaction) = history.transactions.iter().rposition(begun) {
+            self.end_transaction(index, step, transaction, how);
         }
     }
 

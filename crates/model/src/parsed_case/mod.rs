@@ -10,6 +10,7 @@ pub mod numbering;
 mod numbering_tests;
 mod opaque;
 mod pure_functions;
+pub mod schema_changes;
 mod session_functions;
 pub mod utility;
 
@@ -25,7 +26,10 @@ use isolde_sql::{
 };
 use numbering::{Numbering, needs_numbers};
 use opaque::Unmodelled;
-use session_functions::{asks_session, uses_advisory_locks, without_advisory_locks};
+use schema_changes::SchemaChange;
+use session_functions::{
+    asks_session, reads_catalogs, uses_advisory_locks, without_advisory_locks,
+};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use utility::{TableLocks, Utility};
@@ -59,8 +63,18 @@ pub struct ParsedCase {
     pub first_rows: Option<Vec<Rows>>,
     /// The counters of numbered columns after the setup.
     pub numbering: Numbering,
-    /// A statement may wait for an advisory lock, of which nothing is known.
-    pub advisory_locks: bool,
+    /// A statement may wait for a lock that is not modelled: an advisory lock, or one that
+    /// a trigger takes.
+    pub unknown_waits: bool,
+    /// The tables whose triggers may fail.
+    pub constrained: BTreeSet<String>,
+    /// The BEGIN steps whose transaction waits for a snapshot of a serial order, if it is
+    /// SERIALIZABLE.
+    pub deferrable: BTreeSet<usize>,
+    /// The steps that change the schema, with what they affect.
+    pub changes: Vec<(usize, SchemaChange)>,
+    /// The tables of which nothing is known at the end of the run.
+    pub unknown_tables: BTreeSet<String>,
 }
 
 impl ParsedCase {
@@ -70,18 +84,30 @@ impl ParsedCase {
         let dialect = on.dialect();
         let case = case.clone().read_as(dialect.family);
         let setup = ParsedCase::preparation(&case, on);
-        let (mut schema, mut unmodelled) = Unmodelled::in_setup(&setup, &dialect);
+        let (schema, unmodelled) = Unmodelled::in_setup(&setup, &dialect);
         let preparing = preparing_steps(&case);
-        let isolated = isolated_changes(&case, (&setup, &mut schema), &mut unmodelled, &dialect);
+        let steps = case.steps.iter().enumerate().skip(preparing);
+        let changes: Vec<(usize, SchemaChange)> = steps
+            .filter_map(|(n, step)| {
+                Some((n, SchemaChange::read(step, dialect.family, &schema, &unmodelled)?))
+            })
+            .collect();
         let operation = |(n, step): (usize, &Step)| match n < preparing {
             true => Operation::Prepares,
-            false if isolated.contains(&n) => {
+            false if changes.iter().any(|(at, _)| *at == n) => {
                 Operation::Utility(Utility { takes_snapshot: true, locks: TableLocks::Any })
             }
             false => operation(step, &schema, &unmodelled, (on.understood_as().0, dialect.family))
                 .unwrap_or_else(Operation::Opaque),
         };
         let numbering = Numbering::after_setup(&setup, &schema, dialect.family);
+        let deferrable: BTreeSet<usize> = case
+            .steps
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| is_deferrable(s))
+            .map(|(n, _)| n)
+            .collect();
         ParsedCase {
             operations: case.steps.iter().enumerate().map(operation).collect(),
             levels: levels(&case, dialect.family, default),
@@ -89,21 +115,37 @@ impl ParsedCase {
             schema,
             first_rows: None,
             numbering,
-            advisory_locks: case
+            unknown_waits: case
                 .steps
                 .iter()
-                .any(|step| step.statement().is_some_and(uses_advisory_locks)),
+                .any(|step| step.statement().is_some_and(uses_advisory_locks))
+                || !unmodelled.triggered.is_empty()
+                || !deferrable.is_empty(),
+            deferrable,
+            constrained: unmodelled.triggered.iter().cloned().collect(),
+            changes,
+            unknown_tables: BTreeSet::new(),
         }
     }
 
-    /// The case as it ran: with the numbers that the engine gave to its statements.
+    /// Whether writes of a table may fail when a step is sent: it has a trigger, or a
+    /// constraint that is not modelled.
+    pub fn may_fail(&self, table: &str) -> bool {
+        self.constrained.contains(table)
+            || self.changes.iter().any(|(_, change)| change.constrained.contains(table))
+    }
+
+    /// The case as it ran: with the numbers that the engine gave to its statements, and
+    /// without the statements that need a table which another one has changed.
     pub fn in_run(&self, history: &History) -> Cow<'_, ParsedCase> {
         let unnumbered = |operation: &Operation| matches!(operation, Operation::Unnumbered(_));
-        if !self.operations.iter().any(unnumbered) {
+        if !self.operations.iter().any(unnumbered) && self.changes.is_empty() {
             return Cow::Borrowed(self);
         }
-        let operations = self.numbering.resolve(&self.operations, &self.schema, history);
-        Cow::Owned(ParsedCase { operations, ..self.clone() })
+        let mut operations = self.numbering.resolve(&self.operations, &self.schema, history);
+        let unknown_tables =
+            schema_changes::isolate(&mut operations, &self.changes, &self.schema, history);
+        Cow::Owned(ParsedCase { operations, unknown_tables, ..self.clone() })
     }
 
     /// What makes the tables and first rows of a case: its setup, and those of
@@ -113,36 +155,6 @@ impl ParsedCase {
         let steps = case.steps.iter().take(preparing_steps(case));
         setup.iter().map(|s| s.sql.as_str()).chain(steps.map(|s| s.sql.as_str())).collect()
     }
-}
-
-/// The changes of the schema that are not read and concern no table that a statement names.
-fn isolated_changes(
-    case: &Case,
-    (setup, schema): (&[&str], &mut Schema),
-    unmodelled: &mut Unmodelled,
-    dialect: &Dialect,
-) -> BTreeSet<usize> {
-    // A table that inherits from another is read with it.
-    let inherits = |sql: &&str| sql.to_ascii_lowercase().contains("inherit");
-    if dialect.family != Family::Postgres || setup.iter().any(inherits) {
-        return BTreeSet::new();
-    }
-    let mut named: BTreeSet<String> = BTreeSet::new();
-    for statement in case.steps.iter().filter_map(Step::statement) {
-        let statement = schema.without_views(statement);
-        named.extend(statement.tables().into_iter().map(String::from));
-    }
-    for final_read in &case.finals {
-        named.extend(isolde_sql::lexer::pieces(&final_read.sql).iter().map(|p| p.to_lowercase()));
-    }
-    let unread =
-        |(_, step): &(usize, &Step)| step.statement().is_none() && step.kind() == Kind::Ddl;
-    let changes: Vec<(usize, &Step)> = case.steps.iter().enumerate().filter(unread).collect();
-    changes
-        .into_iter()
-        .filter(|(_, step)| unmodelled.isolate(&step.sql, schema, &named))
-        .map(|(at, _)| at)
-        .collect()
 }
 
 /// How many of the first steps do nothing but make tables, and rows in between:
@@ -173,7 +185,14 @@ fn operation(
         });
     };
     Ok(match statement {
-        Stmt::Control(Control::Begin(begin)) => Operation::Begin(begin_form(begin, engine)?),
+        Stmt::Control(Control::Begin(begin)) => {
+            let mut begin = *begin;
+            if family == Family::Postgres {
+                // It decides only when the first snapshot is taken (`ParsedCase::deferrable`).
+                begin.characteristics.deferrable = None;
+            }
+            Operation::Begin(begin_form(&begin, engine)?)
+        }
         Stmt::Control(Control::SetAutocommit(false)) => Operation::AutocommitOff,
         Stmt::Control(Control::Commit) => Operation::Commit,
         Stmt::Control(Control::Rollback) => Operation::Rollback,
@@ -184,6 +203,12 @@ fn operation(
         }
         other => {
             let other = schema.without_views(other);
+            if reads_catalogs(&other, family, schema, |name| unmodelled.is_pure(name)) {
+                return Ok(Operation::Utility(Utility {
+                    takes_snapshot: true,
+                    locks: TableLocks::None,
+                }));
+            }
             if asks_session(&other, family, |name| unmodelled.is_pure(name)) {
                 let locks = match uses_advisory_locks(&other) {
                     true => TableLocks::Advisory,
@@ -206,6 +231,18 @@ fn operation(
             }
         }
     })
+}
+
+/// Whether a step begins a transaction that is READ ONLY DEFERRABLE.
+fn is_deferrable(step: &Step) -> bool {
+    match step.statement() {
+        Some(Stmt::Control(Control::Begin(begin))) => {
+            let characteristics = &begin.characteristics;
+            characteristics.deferrable == Some(true)
+                && characteristics.access == Some(Access::ReadOnly)
+        }
+        _ => false,
+    }
 }
 
 /// The way to begin, among those that rules know.
@@ -371,14 +408,9 @@ mod tests {
         assert_eq!(why("sqlite+wal", "begin exclusive"), None);
         for (engine, step, reason) in [
             ("sqlite", "begin exclusive", "this way to begin"),
-            ("postgres", "begin isolation level serializable, read only, deferrable", "DEFERRABLE"),
             ("postgres", "set transaction read only", "apart from BEGIN"),
             ("postgres", "fetch all from c", "not read"),
-            (
-                "postgres",
-                "select v from t;\ns1> alter table t drop column v",
-                "changes of the schema",
-            ),
+            ("postgres", "select v from t;\ns1> drop table t cascade", "changes of the schema"),
             ("postgres", "select pg_advisory_unlock(1) from t", "_unlock is not modelled"),
             ("postgres", "select v from u", "u is not known"),
         ] {
@@ -424,7 +456,7 @@ mod tests {
         let names: Vec<&str> = read.schema.tables.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["t", "u"]);
         assert_eq!(read.operations.iter().filter(|o| prepares(o)).count(), 3);
-        assert!(matches!(read.operations[5], Operation::Opaque(_)));
+        assert!(matches!(read.operations[5], Operation::Utility(_)));
     }
 
     #[test]
@@ -432,7 +464,7 @@ mod tests {
         let where_locked = "select v from t where pg_advisory_lock(7) is not null";
         let text = format!("{TABLE}s1> select pg_advisory_lock(7);\ns2> {where_locked};\n");
         let read = reading("postgres", &text);
-        assert!(read.advisory_locks);
+        assert!(read.unknown_waits);
         assert!(matches!(read.operations[0], Operation::Utility(_)));
         let Operation::Statement(statement) = &read.operations[1] else { panic!("it is read") };
         assert_eq!(statement.render(&read.dialect), "select v from t where '' is not null");

@@ -12,6 +12,7 @@
 //!   draws that many consecutive numbers; an explicit value above the counter advances it.
 
 use super::Operation;
+use super::utility::{TableLocks, Utility};
 use crate::history::{ErrorClass, EventKind, History};
 use isolde_sql::{
     Expr, Family, Function, Insert, InsertSource, Literal, Numbered, Schema, SelectItem, Stmt,
@@ -261,7 +262,9 @@ impl Numbering {
             let (EventKind::Sent { .. }, Some(step)) = (&event.what, event.step) else { continue };
             let statement = match &resolved[step] {
                 Operation::Unnumbered(statement) | Operation::Statement(statement) => statement,
-                Operation::Opaque(_) if mentions_counters(&history.steps[step].sql) => {
+                Operation::Opaque(_) | Operation::Utility(_)
+                    if mentions_counters(&history.steps[step].sql) =>
+                {
                     numbering.forget_all();
                     continue;
                 }
@@ -302,8 +305,17 @@ impl Numbering {
                 Ok(_) => {}
                 Err(why) => {
                     numbering.forget(&statement, schema);
-                    if numbered {
-                        resolved[step] = Operation::Opaque(why);
+                    let reads_rows =
+                        !matches!(&*statement, Stmt::Select(_)) || !statement.tables().is_empty();
+                    match numbered {
+                        true if reads_rows => resolved[step] = Operation::Opaque(why),
+                        // It reads no row, whatever numbers it returns.
+                        true => {
+                            let locks = TableLocks::None;
+                            let utility = Utility { takes_snapshot: true, locks };
+                            resolved[step] = Operation::Utility(utility);
+                        }
+                        false => {}
                     }
                 }
             }

@@ -3,11 +3,12 @@
 
 use super::numbering::{is_number_function, is_sequence};
 use super::pure_functions::is_pure;
-use isolde_sql::read::{SchemaRead, schema};
+use super::schema_changes::SchemaChange;
+use isolde_sql::read::{SchemaRead, TriggerFunction, schema};
 use isolde_sql::{
-    Conflict, Cte, Dialect, Expr, Function, Index, IndexPart, Schema, Stmt, Table, Write, lexer,
+    Conflict, Cte, Dialect, Expr, Function, Index, Schema, Stmt, Table, Write, lexer,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
 pub struct Unmodelled {
@@ -20,6 +21,12 @@ pub struct Unmodelled {
     functions: Vec<String>,
     /// The table that each partition belongs to.
     part_of: BTreeMap<String, String>,
+    /// Functions that triggers of simple effect may execute.
+    pub trigger_functions: Vec<TriggerFunction>,
+    /// The tables whose triggers write others, which are not modelled.
+    pub triggered: Vec<String>,
+    /// Some table inherits from another.
+    inherits: bool,
 }
 
 /// What may stand behind the columns of a table and changes nothing.
@@ -40,9 +47,17 @@ impl Unmodelled {
     pub fn in_setup(setup: &[&str], dialect: &Dialect) -> (Schema, Unmodelled) {
         let setup: Vec<&str> =
             setup.iter().copied().filter(|sql| !is_sequence(sql, dialect.family)).collect();
-        let SchemaRead { mut schema, unread, functions, part_of } =
+        let SchemaRead { mut schema, unread, functions, part_of, trigger_functions, triggered } =
             schema(setup.iter().copied(), dialect.family);
-        let mut found = Unmodelled { functions, part_of, ..Unmodelled::default() };
+        let inherits = setup.iter().any(|sql| sql.to_ascii_lowercase().contains("inherit"));
+        let mut found = Unmodelled {
+            functions,
+            part_of,
+            trigger_functions,
+            triggered,
+            inherits,
+            ..Unmodelled::default()
+        };
         for one in unread {
             match one.table {
                 Some(table) => {
@@ -55,7 +70,9 @@ impl Unmodelled {
             let why = "the setup changes a setting of the server";
             found.everything = found.everything.or(Some(why.into()));
         }
-        schema.tables.retain(|table| match beyond(table) {
+        let functions = found.functions.clone();
+        let pure = |name: &str| is_pure(name) && !functions.iter().any(|f| f == name);
+        schema.tables.retain(|table| match beyond(table, &pure) {
             Some(why) => {
                 found.tables.insert(table.name.clone(), why.into());
                 false
@@ -74,47 +91,19 @@ impl Unmodelled {
         (schema, found)
     }
 
-    /// Isolates a change of the schema that is not read: if no statement names a table that it
-    /// may change, these tables are not modelled, and nothing else is affected. `named` are the
-    /// tables of all statements.
-    pub fn isolate(&mut self, ddl: &str, schema: &mut Schema, named: &BTreeSet<String>) -> bool {
-        let words: Vec<String> = lexer::pieces(ddl).iter().map(|p| p.to_lowercase()).collect();
-        let about_tables = matches!(
-            words.iter().map(String::as_str).collect::<Vec<_>>().as_slice(),
-            ["drop" | "alter", "table", ..]
-        );
-        if !about_tables || words.iter().any(|w| w.starts_with('"') || w == "cascade") {
-            return false;
+    /// Whether a query of one table may find the rows of another.
+    pub fn has_inheritance(&self) -> bool {
+        self.inherits
+    }
+
+    /// Adds the tables that a statement names to those that a change makes unknown, and
+    /// the tables that the partitions among them belong to.
+    pub fn touched(&self, words: &[&str], mut change: SchemaChange) -> SchemaChange {
+        for word in words {
+            let above = self.part_of.get(*word).cloned();
+            change.unknown.extend([(*word).to_string()].into_iter().chain(above));
         }
-        let above = |table: &str| self.part_of.get(table).map_or(table, String::as_str).to_string();
-        let touched: BTreeSet<String> =
-            words.iter().cloned().chain(words.iter().map(|w| above(w))).collect();
-        // What writes of the named tables reach or look up through foreign keys.
-        let mut reached = named.clone();
-        loop {
-            let linked = schema.tables.iter().flat_map(|t| {
-                t.foreign_keys
-                    .iter()
-                    .flat_map(|key| [(&t.name, &key.parent), (&key.parent, &t.name)])
-            });
-            let more: Vec<String> = linked
-                .filter(|(from, to)| reached.contains(*from) && !reached.contains(*to))
-                .map(|(_, to)| to.clone())
-                .collect();
-            if more.is_empty() {
-                break;
-            }
-            reached.extend(more);
-        }
-        if !touched.is_disjoint(&reached) {
-            return false;
-        }
-        let why = "a statement changes its definition";
-        for table in schema.tables.extract_if(.., |table| touched.contains(&table.name)) {
-            self.tables.insert(table.name, why.into());
-        }
-        self.remove_children(schema);
-        true
+        change
     }
 
     /// Removes the tables whose parent is not modelled.
@@ -233,17 +222,25 @@ fn changes_the_server(sql: &str) -> bool {
 }
 
 /// What a table has that its version table would not have.
-fn beyond(table: &Table) -> Option<&'static str> {
+fn beyond(table: &Table, is_pure: &dyn Fn(&str) -> bool) -> Option<&'static str> {
     let harmless = |option: &String| {
         let option = option.replace(' ', "");
         let prefixed = HARMLESS_PREFIXES.iter().any(|prefix| option.starts_with(prefix));
         HARMLESS.iter().any(|harmless| harmless.replace(' ', "") == option) || prefixed
     };
-    let of_column = |part: &IndexPart| matches!(part.of, Expr::Column { .. });
-    let computed = |index: &Index| index.unique && !index.parts.iter().all(of_column);
+    // Its parts are evaluated for every version.
+    let opaque = |index: &Index| {
+        let mut opaque = false;
+        index.visit(&mut |e| {
+            opaque |= matches!(e, Expr::Call(Function::Named(name), _) if !is_pure(name));
+        });
+        index.unique && opaque
+    };
     match () {
         () if !table.options.iter().all(harmless) => Some("its options are not modelled"),
-        () if table.indexes.iter().any(computed) => Some("a unique index of an expression"),
+        () if table.indexes.iter().any(opaque) => {
+            Some("a unique index of a function that is not modelled")
+        }
         () => None,
     }
 }
@@ -270,6 +267,16 @@ mod tests {
         assert_eq!(why(&setup, "postgres", "update t set v = 1"), None);
         let both = "select t.id from t join odd on odd.id = t.id";
         assert!(why(&setup, "postgres", both).is_some());
+    }
+
+    #[test]
+    fn unique_index_of_a_function_needs_one_that_is_modelled() {
+        let index = |of: &str| format!("create unique index on t ({of})");
+        let read = "select v from t";
+        assert_eq!(why(&[T, &index("lower(v::text)")], "postgres", read), None);
+        assert!(why(&[T, &index("f(v)")], "postgres", read).is_some());
+        let own = "create function lower(text) returns text language sql as 'select $1'";
+        assert!(why(&[T, own, &index("lower(v::text)")], "postgres", read).is_some());
     }
 
     #[test]
@@ -309,27 +316,6 @@ mod tests {
         assert_eq!(why(&[T], "postgres", "select upper('a') from t"), None);
         assert!(why(&[T, function], "postgres", "select upper('a') from t").is_some());
         assert_eq!(why(&[T, function], "postgres", "select v from t"), None);
-    }
-
-    #[test]
-    fn change_of_a_table_that_no_statement_names_is_isolated() {
-        let setup = [
-            T,
-            "create table c (id int primary key, f int references t (id))",
-            "create table o (id int)",
-        ];
-        let isolates = |ddl: &str, named: &str| {
-            let dialect = Dialect::for_engine("postgres", "18.0");
-            let (mut schema, mut unmodelled) = Unmodelled::in_setup(&setup, &dialect);
-            unmodelled.isolate(ddl, &mut schema, &BTreeSet::from([named.to_string()]))
-        };
-        assert!(isolates("drop table o", "t"));
-        assert!(isolates("alter table c add x int", "o"));
-        assert!(!isolates("drop table t", "t"));
-        assert!(!isolates("drop table c", "t"));
-        assert!(!isolates("alter table o add foreign key (id) references t", "t"));
-        assert!(!isolates("drop table t cascade", "o"));
-        assert!(!isolates("create trigger g on o", "t"));
     }
 
     #[test]

@@ -107,6 +107,7 @@ const PURE: &[&str] = &[
     "octet_length",
     "ord",
     "pi",
+    "point",
     "position",
     "pow",
     "power",

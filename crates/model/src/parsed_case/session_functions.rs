@@ -3,7 +3,7 @@
 //! those that take an advisory lock and return nothing are understood.
 
 use isolde_sql::dialect::Family;
-use isolde_sql::{Expr, Function, Literal, Stmt};
+use isolde_sql::{Expr, Function, Literal, Schema, Stmt};
 
 /// In alphabetical order. Their calls change no row, whatever they return.
 const POSTGRES: &[&str] = &[
@@ -90,6 +90,26 @@ pub fn asks_session(statement: &Stmt, family: Family, is_pure: impl Fn(&str) -> 
         && statement.tables().is_empty()
         && names.iter().any(of_session)
         && names.iter().all(|name| of_session(name) || is_pure(name))
+}
+
+/// Whether a query reads nothing but PostgreSQL's own catalogs, which are not modelled; its
+/// functions must satisfy `is_pure` or ask the session.
+pub fn reads_catalogs(
+    statement: &Stmt,
+    family: Family,
+    schema: &Schema,
+    is_pure: impl Fn(&str) -> bool,
+) -> bool {
+    let Stmt::Select(select) = statement else { return false };
+    let sources = select.sources();
+    let of_catalog = |name: &&str| name.starts_with("pg_") && schema.table(name).is_none();
+    family == Family::Postgres
+        && select.locking.is_none()
+        && !sources.is_empty()
+        && sources.iter().all(of_catalog)
+        && calls(statement)
+            .iter()
+            .all(|name| !is_advisory(name) && (is_session_function(name, family) || is_pure(name)))
 }
 
 /// The statement with calls that wait for an advisory lock replaced by what they return: nothing,

@@ -72,6 +72,11 @@ impl Utility {
             (["vacuum" | "analyze" | "reindex" | "cluster", ..], Family::Postgres) => {
                 Some(Utility { takes_snapshot: true, locks: TableLocks::Any })
             }
+            // Two-phase commit: what the transaction holds is not known to be that of a session.
+            (["prepare", "transaction", _], Family::Postgres)
+            | (["commit" | "rollback", "prepared", _], Family::Postgres) => {
+                Some(Utility { locks: TableLocks::Advisory, ..setting })
+            }
             (["lock", rest @ ..], Family::Postgres) => {
                 Some(Utility { locks: TableLocks::Named(locked_tables(rest)?), ..setting })
             }

@@ -7,7 +7,7 @@
 use super::{Analysis, Conclusion, ControlRun, NamedAnomaly, SerialOrder};
 use crate::model::{Look, ReferenceModel};
 use crate::subject::Subject;
-use crate::world::{End, FIRST_ROWS};
+use crate::world::{End, FIRST_ROWS, Version};
 use isolde_catalog::Rule;
 use isolde_model::Verdict;
 use isolde_model::breach::Breach;
@@ -15,7 +15,7 @@ use isolde_model::executed_transactions::executed_transactions;
 use isolde_model::history::{EventKind, TargetInfo};
 use isolde_model::parsed_case::Operation;
 use isolde_model::transcript::summary;
-use isolde_sql::Stmt;
+use isolde_sql::{BeginForm, Stmt};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -112,8 +112,8 @@ impl ReferenceModel<'_> {
     pub fn steps(&self) -> Steps {
         let sights = self.trace.looks().map(|(step, look)| (step, self.sight(step, look)));
         let mut sights: BTreeMap<usize, Vec<String>> = sights.collect();
-        for (step, wait) in self.trace.waits() {
-            sights.entry(*step).or_default().insert(0, wait.clone());
+        for (step, notes) in self.trace.notes() {
+            sights.entry(*step).or_default().splice(0..0, notes.iter().cloned());
         }
         Steps {
             rules: self.trace.rules().to_vec(),
@@ -145,21 +145,51 @@ impl ReferenceModel<'_> {
             let others = |by: &usize| *by != FIRST_ROWS && self.world.session(*by) != session;
             writers.extend(versions.map(|v| v.by).filter(others));
         }
-        writers.into_iter().map(|by| self.of_writer(by, look)).collect()
+        writers.into_iter().map(|by| self.of_writer(by, look, &names)).collect()
     }
 
-    fn of_writer(&self, by: usize, look: Look) -> String {
+    fn of_writer(&self, by: usize, look: Look, tables: &[&str]) -> String {
         let session = self.world.session(by);
         match (self.world.tx(by).end, look.snapshot) {
             (End::Committed(at), Some(snapshot)) if at < snapshot => {
                 format!("sees what {session} committed before")
             }
             (End::Committed(at), Some(_)) if at <= look.at => {
-                format!("does not see what {session} committed after its snapshot")
+                let (all, rewritten) = self.rewritten(by, look, tables);
+                let me = self.world.session(look.by);
+                match (all, rewritten) {
+                    (_, 0) => format!("does not see what {session} committed after its snapshot"),
+                    (all, some) if all == some => format!(
+                        "sees what {session} committed after its snapshot, in rows that {me} has \
+                         changed itself since"
+                    ),
+                    _ => format!(
+                        "sees what {session} committed after its snapshot only in rows that {me} \
+                         has changed itself since"
+                    ),
+                }
             }
             (_, Some(_)) => format!("does not see what {session} had not committed"),
             (_, None) => format!("sees what {session} wrote, committed or not"),
         }
+    }
+}
+
+impl ReferenceModel<'_> {
+    /// How many rows a transaction had written, and in how many of them the reader has
+    /// since written a version of its own, which contains those changes.
+    fn rewritten(&self, by: usize, look: Look, tables: &[&str]) -> (usize, usize) {
+        let schema = &self.subject.reading.schema.tables;
+        let read = schema.iter().zip(self.world.tables());
+        let read = read.filter(|(table, _)| tables.contains(&table.name.as_str()));
+        let (mut all, mut rewritten) = (0, 0);
+        for chain in read.flat_map(|(_, chains)| chains) {
+            let Some(last) = chain.versions.iter().rposition(|v| v.by == by) else { continue };
+            all += 1;
+            let own = |v: &Version| v.by == look.by && v.at <= look.at && !v.dead;
+            rewritten += usize::from(chain.versions[last + 1..].iter().any(own));
+        }
+        (all, rewritten)
     }
 }
 
@@ -171,7 +201,9 @@ impl Account {
             (0..subject.history.steps.len()).map(|n| step(subject, analysis, n)).collect();
         let (decisive, breach) = match &analysis.conclusion {
             Conclusion::Allowed { order, .. } => (order.as_ref().map(|(_, rule)| *rule), None),
-            Conclusion::Broken { rule, breach, .. } => (*rule, Some(breach.clone())),
+            Conclusion::Broken { rule, breach, .. } => {
+                (rule.or_else(|| serial_rule(subject, breach)), Some(breach.clone()))
+            }
             Conclusion::LockingDiffers { rule, breach, .. } => (Some(*rule), Some(breach.clone())),
             Conclusion::NotModelled { .. } => (None, None),
         };
@@ -187,6 +219,13 @@ impl Account {
         let anomaly = analysis.anomaly.clone();
         Account { label, why, anomaly, breach, steps, rules }
     }
+}
+
+/// The rule that promises a serial order, where one is missing.
+fn serial_rule(subject: &Subject<'_>, breach: &Breach) -> Option<&'static Rule> {
+    let missing = matches!(breach, Breach::NoSerialOrder { .. });
+    let concurrency = subject.concurrency(0, Some(BeginForm::Plain)).filter(|_| missing);
+    concurrency.map(|concurrency| concurrency.rules.serial)
 }
 
 fn run_verdict(subject: &Subject<'_>, analysis: &Analysis) -> (Verdict, String) {
@@ -262,6 +301,7 @@ fn step(subject: &Subject<'_>, analysis: &Analysis, n: usize) -> StepAccount {
     let ended = |at: usize| format!("after {}", history.steps[at].label);
     let (verdict, why) = match &analysis.conclusion {
         Conclusion::Broken { step: Some(at), rule, breach } if *at == n => {
+            let rule = rule.or_else(|| serial_rule(subject, breach));
             ids = rule.map_or(ids, |r| vec![r.id.into()]);
             (StepVerdict::Broken, breach.to_string())
         }

@@ -68,6 +68,23 @@ pub struct NamedAnomaly {
     pub class: AnomalyClass,
     /// What happened, in a sentence.
     pub text: String,
+    /// It is between plain reads alone: with one snapshot per transaction they agree.
+    #[serde(skip)]
+    pub plain_reads: bool,
+    /// A read misses a row that comes later, which no lock on the rows that it found
+    /// prevents.
+    #[serde(skip)]
+    pub misses_rows: bool,
+    /// The later write computes its values from those of the earlier one: nothing that
+    /// was written is lost, but what was decided on the old values is wrong.
+    #[serde(skip)]
+    pub keeps_values: bool,
+}
+
+impl NamedAnomaly {
+    fn new(class: AnomalyClass, text: String) -> NamedAnomaly {
+        NamedAnomaly { class, text, plain_reads: false, misses_rows: false, keeps_values: false }
+    }
 }
 
 /// Names the anomaly of a run that is within the rules and has no serial order.
@@ -107,6 +124,8 @@ struct Edge {
     absent: bool,
     /// The reader is a statement that writes.
     writes: bool,
+    /// The reader is a plain SELECT.
+    plain: bool,
 }
 
 impl ReferenceModel<'_> {
@@ -149,7 +168,7 @@ impl ReferenceModel<'_> {
                 }
                 None => format!("{reader} reads a row of {table} that is rolled back later"),
             };
-            return Ok(Some(NamedAnomaly { class: AnomalyClass::DirtyRead, text }));
+            return Ok(Some(NamedAnomaly::new(AnomalyClass::DirtyRead, text)));
         }
         Ok(None)
     }
@@ -163,7 +182,15 @@ impl ReferenceModel<'_> {
                     versions.filter(|v| self.is_committed(v.by)).collect();
                 for two in committed.windows(2).filter(|two| two[0].by != two[1].by) {
                     let (from, to, kind) = (two[0].by, two[1].by, Dependency::Write);
-                    edges.insert(Edge { from, to, kind, place, absent: false, writes: true });
+                    edges.insert(Edge {
+                        from,
+                        to,
+                        kind,
+                        place,
+                        absent: false,
+                        writes: true,
+                        plain: false,
+                    });
                 }
             }
         }
@@ -177,6 +204,10 @@ impl ReferenceModel<'_> {
             return Ok(edges);
         }
         let writes = !matches!(self.operation(read.step), Some(Stmt::Select(_)) | None);
+        let plain = matches!(
+            self.operation(read.step),
+            Some(Stmt::Select(select)) if select.locking.is_none()
+        );
         for (table, seen) in &read.tables {
             let matching = self.matching(read.step, *table, &[]).await?;
             let counts = |v: &&Version| matching.as_ref().is_none_or(|m| m.contains(&v.id));
@@ -195,7 +226,8 @@ impl ReferenceModel<'_> {
                 }
                 let others =
                     |v: &&Version| v.by != read.tx && v.by != FIRST_ROWS && self.is_committed(v.by);
-                let edge = |from, to, kind, absent| Edge { from, to, kind, place, absent, writes };
+                let edge =
+                    |from, to, kind, absent| Edge { from, to, kind, place, absent, writes, plain };
                 // A row that is not in view was deleted before, or is inserted later.
                 let in_view = |v: &&Version| self.world.committed_before(v.by, read.snapshot);
                 let deleted = match now {
@@ -274,7 +306,10 @@ impl ReferenceModel<'_> {
         let name = |tx: TxId| self.world.session(tx);
         let row = |place: Place| self.row_name(place);
         let antis: Vec<&Edge> = cycle.iter().filter(|e| e.kind == Dependency::Anti).collect();
-        let named = |class, text| Some(NamedAnomaly { class, text });
+        let named = |class, text| Some(NamedAnomaly::new(class, text));
+        let of_reads = |class, text, plain_reads| {
+            Some(NamedAnomaly { plain_reads, ..NamedAnomaly::new(class, text) })
+        };
         // Without dirty reads a cycle has an anti-dependency; where writes to one row are
         // merged, the order of its versions does not say which came first.
         let reads_dirty =
@@ -298,10 +333,19 @@ impl ReferenceModel<'_> {
                     |e: &&Edge| e.writes && !e.absent && e.place == anti.place && !anti.absent;
                 if back.iter().copied().any(|e| overwrites(&e)) {
                     let (a, b, row) = (name(writer), name(reader), row(anti.place));
-                    let text = format!(
-                        "{a}'s write to {row} is overwritten by {b}, which had read the row before"
-                    );
-                    return named(AnomalyClass::LostUpdate, text);
+                    let lost = self.lost_values(anti.place, writer, reader);
+                    let keeps_values = lost.is_none();
+                    let text = match lost {
+                        Some(lost) => format!(
+                            "{a}'s write{lost} to {row} is overwritten by {b}, which had read the \
+                             row before"
+                        ),
+                        None => {
+                            format!("{b} changes {row}, which {a} has changed since {b} read it")
+                        }
+                    };
+                    let update = NamedAnomaly::new(AnomalyClass::LostUpdate, text);
+                    return Some(NamedAnomaly { keeps_values, ..update });
                 }
                 let (a, b) = (name(reader), name(writer));
                 let again = back.iter().find(|e| e.kind == Dependency::Read);
@@ -309,20 +353,20 @@ impl ReferenceModel<'_> {
                     Some(e) if e.place == anti.place && !anti.absent => {
                         let row = row(anti.place);
                         let text = format!("{a} reads {row} before and after {b} changes it");
-                        named(AnomalyClass::NonRepeatableRead, text)
+                        of_reads(AnomalyClass::NonRepeatableRead, text, anti.plain && e.plain)
                     }
                     Some(e) if anti.absent && e.place.table == anti.place.table => {
                         let row = row(anti.place);
                         let text = format!(
                             "{a} reads by a condition before and after {b} changes which rows match it ({row})"
                         );
-                        named(AnomalyClass::Phantom, text)
+                        of_reads(AnomalyClass::Phantom, text, anti.plain && e.plain)
                     }
                     Some(e) => {
                         let (one, other) = (row(anti.place), row(e.place));
                         let text =
                             format!("{a} reads {one} before and {other} after {b} changes both");
-                        named(AnomalyClass::ReadSkew, text)
+                        of_reads(AnomalyClass::ReadSkew, text, anti.plain && e.plain)
                     }
                     None => {
                         let row = row(anti.place);
@@ -336,33 +380,18 @@ impl ReferenceModel<'_> {
             }
             (Some(anti), _) => {
                 let other = antis.iter().find(|e| e.from == anti.to).unwrap_or(&antis[1]);
-                let (a, b) = (name(anti.from), name(other.from));
-                let (one, two) = (row(anti.place), row(other.place));
-                let text = format!(
-                    "{a} reads {one}, which {} then changes; {b} reads {two}, which {} then changes",
-                    name(anti.to),
-                    name(other.to)
-                );
-                named(AnomalyClass::WriteSkew, text)
+                let half = |e: &Edge| {
+                    let (reader, writer, row) = (name(e.from), name(e.to), row(e.place));
+                    match e.absent {
+                        true => format!("{reader} does not find {row}, which {writer} then writes"),
+                        false => format!("{reader} reads {row}, which {writer} then changes"),
+                    }
+                };
+                let text = format!("{}; {}", half(anti), half(other));
+                let misses_rows = antis.iter().any(|e| e.absent);
+                let skew = NamedAnomaly::new(AnomalyClass::WriteSkew, text);
+                Some(NamedAnomaly { misses_rows, ..skew })
             }
-        }
-    }
-
-    /// A row by its primary key: `account 1`.
-    fn row_name(&self, place: Place) -> String {
-        let table = &self.subject.reading.schema.tables[place.table];
-        let columns = table.columns.iter().zip(0..);
-        let keys: Vec<usize> = columns
-            .filter(|(column, _)| table.primary_key.contains(&column.name))
-            .map(|(_, n)| n)
-            .collect();
-        let first = self.world.chain(place).versions.first();
-        match first {
-            Some(version) if !keys.is_empty() => {
-                let cells: Vec<String> = keys.iter().map(|n| version.row[*n].to_string()).collect();
-                format!("{} {}", table.name, cells.join(", "))
-            }
-            _ => format!("a row of {}", table.name),
         }
     }
 }

@@ -9,6 +9,7 @@ mod account;
 mod anomaly;
 pub mod cause;
 mod control;
+mod lost_values;
 mod serial_order;
 
 use crate::model::ReferenceModel;
@@ -23,7 +24,8 @@ pub use control::ControlRun;
 use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
 use isolde_model::inquiry::Channel;
-use isolde_sql::BeginForm;
+use isolde_model::parsed_case::Operation;
+use isolde_sql::{BeginForm, Ddl, Stmt};
 pub use serial_order::SerialOrder;
 pub(crate) use serial_order::serial_order;
 
@@ -178,6 +180,10 @@ fn with_serial_order(
             let order = concurrency.map(|concurrency| (order, concurrency.rules.serial));
             Conclusion::Allowed { rules, order }
         }
+        SerialOrder::None { .. } if truncates(subject) => {
+            let why = "TRUNCATE ignores snapshots, so that no serial order is promised";
+            Conclusion::NotModelled { step: None, why: why.into() }
+        }
         SerialOrder::None { step, nearest, attempts } => {
             let breach = Breach::NoSerialOrder { nearest, attempts };
             Conclusion::Broken { step, rule: None, breach }
@@ -188,6 +194,14 @@ fn with_serial_order(
         }
         SerialOrder::NotModelled { step, why } => Conclusion::NotModelled { step, why },
     }
+}
+
+/// Whether a statement of the run is TRUNCATE.
+fn truncates(subject: &Subject<'_>) -> bool {
+    subject.reading.operations.iter().any(|operation| {
+        matches!(operation, Operation::Statement(statement)
+            if matches!(&**statement, Stmt::Ddl(Ddl::Truncate(_))))
+    })
 }
 
 /// Whether the rules allow each statement of the run and its final rows, and

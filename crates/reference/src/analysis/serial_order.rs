@@ -14,7 +14,7 @@ use isolde_model::breach::{Breach, SerialAttempt};
 use isolde_model::executed_transactions::{ExecutedTransaction, executed_transactions};
 use isolde_model::inquiry::Channel;
 use isolde_sql::BeginForm;
-use isolde_sql::{Control, Stmt};
+use isolde_sql::{Conflict, Control, Stmt, Write};
 
 /// Beginnings of orders that are tried before nothing is said.
 const MOST_BEGINNINGS: usize = 3000;
@@ -40,6 +40,38 @@ pub enum SerialOrder {
     },
 }
 
+/// The statement that is to blame for a missing serial order.
+struct Blamed {
+    /// How likely it is the one whose read the engine has not noticed, and how far its
+    /// order came.
+    suspicion: (Suspicion, usize),
+    step: Option<usize>,
+    breach: Breach,
+    order: Vec<String>,
+}
+
+/// How likely an engine has overlooked what a statement read. In every order another
+/// statement fails, and each of them read something that another transaction wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Suspicion {
+    /// Only the rows at the end differ.
+    FinalRows,
+    /// It finds rows by a condition.
+    Search,
+    /// What it did depends on a row with the same key, which it need not return or write.
+    KeyConflict,
+}
+
+fn suspicion(model: &ReferenceModel<'_>, step: Option<usize>) -> Suspicion {
+    match step.map(|step| model.operation(step)) {
+        None => Suspicion::FinalRows,
+        Some(Some(Stmt::Write(Write::Insert(insert)))) if insert.conflict != Conflict::Fail => {
+            Suspicion::KeyConflict
+        }
+        Some(_) => Suspicion::Search,
+    }
+}
+
 pub async fn serial_order(subject: &Subject<'_>, channel: Channel) -> SerialOrder {
     let committed: Vec<ExecutedTransaction> = executed_transactions(subject.history)
         .into_iter()
@@ -47,7 +79,7 @@ pub async fn serial_order(subject: &Subject<'_>, channel: Channel) -> SerialOrde
         .filter(|t| !t.steps.iter().all(|s| subject.is_utility(*s)))
         .collect();
     let (mut cache, mut choices) = (EvalCache::default(), Choices::default());
-    let mut farthest: (usize, Option<usize>, Option<Breach>) = (0, None, None);
+    let mut blamed: Option<Blamed> = None;
     let mut attempts: Vec<SerialAttempt> = Vec::new();
     for _ in 0..MOST_BEGINNINGS {
         let mut model = ReferenceModel::new(subject, &channel, &mut cache, &mut choices);
@@ -60,8 +92,10 @@ pub async fn serial_order(subject: &Subject<'_>, channel: Channel) -> SerialOrde
                     let step = step.map(|s| subject.history.steps[s].label.clone());
                     attempts.push(SerialAttempt { order, step, breach: Box::new(breach.clone()) });
                 }
-                if farthest.2.is_none() || model.world.now() > farthest.0 {
-                    farthest = (model.world.now(), step, Some(breach));
+                let suspicion = (suspicion(&model, step), model.world.now());
+                if blamed.as_ref().is_none_or(|known| suspicion > known.suspicion) {
+                    let order = model.serial_order.clone();
+                    blamed = Some(Blamed { suspicion, step, breach, order });
                 }
             }
             Err(Stop::Tried) => {}
@@ -77,7 +111,12 @@ pub async fn serial_order(subject: &Subject<'_>, channel: Channel) -> SerialOrde
             if attempts.len() > MOST_ATTEMPTS {
                 attempts.clear();
             }
-            let (step, nearest) = (farthest.1, farthest.2.map(Box::new));
+            let step = blamed.as_ref().and_then(|blamed| blamed.step);
+            if let Some(blamed) = &blamed {
+                // Its attempt explains why it is to blame.
+                attempts.sort_by_key(|attempt| attempt.order != blamed.order);
+            }
+            let nearest = blamed.map(|blamed| Box::new(blamed.breach));
             return SerialOrder::None { step, nearest, attempts };
         }
     }

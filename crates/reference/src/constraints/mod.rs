@@ -4,12 +4,14 @@ mod foreign_keys;
 
 use crate::model::ReferenceModel;
 use crate::outcome::ExpectedErrors;
+use crate::version_tables::key_expressions;
 use crate::world::{FIRST_ROWS, Place, Strength, TxId, Version, same_key};
 pub use foreign_keys::Change;
 use isolde_model::Value;
 use isolde_model::breach::{KeyOwner, Obstacle};
 use isolde_model::history::ErrorClass;
 use isolde_sql::dialect::Family;
+use isolde_sql::render::key_name;
 
 /// A key that another row has, or may have.
 pub enum Clash {
@@ -67,12 +69,17 @@ impl ReferenceModel<'_> {
     /// The key that an upsert names.
     pub fn arbiter(&self, table: usize, columns: &[String]) -> Option<usize> {
         let of = &self.subject.reading.schema.tables[table];
-        let names = |places: &[usize]| -> Vec<&String> {
-            let mut names: Vec<&String> = places.iter().map(|p| &of.columns[*p].name).collect();
+        let expressions = key_expressions(of);
+        let name = |place: &usize| match of.columns.get(*place) {
+            Some(column) => column.name.clone(),
+            None => key_name(expressions[place - of.columns.len()]),
+        };
+        let names = |places: &[usize]| -> Vec<String> {
+            let mut names: Vec<String> = places.iter().map(name).collect();
             names.sort();
             names
         };
-        let mut wanted: Vec<&String> = columns.iter().collect();
+        let mut wanted = columns.to_vec();
         wanted.sort();
         let fits = |key: &crate::version_tables::Key| {
             key.condition.is_none() && names(&key.columns) == wanted
@@ -221,7 +228,12 @@ impl ReferenceModel<'_> {
         if !self.world.concurrency(tx).locking.key_share_locks {
             return Strength::Update;
         }
-        let plain = |k: &usize| self.keys[table][*k].condition.is_none();
+        // Foreign keys can refer to plain keys only.
+        let columns = self.subject.reading.schema.tables[table].columns.len();
+        let plain = |k: &usize| {
+            let key = &self.keys[table][*k];
+            key.condition.is_none() && key.columns.iter().all(|c| *c < columns)
+        };
         let differs = |k: usize| {
             let columns = &self.keys[table][k].columns;
             columns.iter().any(|c| !old.row[*c].same(&new.row[*c]))

@@ -21,8 +21,9 @@ pub struct Trace {
     evaluations: Vec<WriteEvaluation>,
     /// The statement that failed for no reason that a rule knows, and the rule by which it reads.
     own_error: Option<(usize, &'static Rule)>,
-    /// What each blocked step waited for.
-    waits: BTreeMap<usize, String>,
+    /// What there is to say about a step besides its rules: what it waited for, what
+    /// it skipped.
+    notes: BTreeMap<usize, Vec<String>>,
     /// The first breach that is about locking only.
     locking_breach: Option<(usize, &'static Rule, Breach)>,
     /// Steps that are not modelled, though they change nothing.
@@ -136,12 +137,16 @@ impl Trace {
         self.looks.iter().map(|(step, look)| (*step, *look))
     }
 
-    pub fn record_wait(&mut self, step: usize, reason: String) {
-        self.waits.insert(step, reason);
+    /// Records what there is to say about a step.
+    pub fn note(&mut self, step: usize, text: String) {
+        let notes = self.notes.entry(step).or_default();
+        if !notes.contains(&text) {
+            notes.push(text);
+        }
     }
 
-    pub fn waits(&self) -> &BTreeMap<usize, String> {
-        &self.waits
+    pub fn notes(&self) -> &BTreeMap<usize, Vec<String>> {
+        &self.notes
     }
 
     /// Records a breach that is about locking only, unless there was one before.

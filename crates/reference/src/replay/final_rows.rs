@@ -21,10 +21,14 @@ impl ReferenceModel<'_> {
         let subject = self.subject;
         let finals = &subject.history.final_state;
         for (place, table) in subject.reading.schema.tables.iter().enumerate() {
+            if subject.reading.unknown_tables.contains(&table.name) {
+                continue;
+            }
             let query = plain_query(table);
             let Some(seen) = finals.iter().find(|f| f.query == query) else { continue };
+            let columns = table.columns.len();
             let rows: Vec<Row> =
-                self.world.committed_rows(place).map(|v| (*v.row).clone()).collect();
+                self.world.committed_rows(place).map(|v| v.row[..columns].to_vec()).collect();
             if !same_multiset(&rows, &seen.rows) {
                 let rule = self.world.transactions().find_map(|(_, t)| t.concurrency.as_ref());
                 let Some(rule) = rule.map(|c| c.rules.rollback) else { return Ok(()) };
@@ -57,7 +61,9 @@ impl ReferenceModel<'_> {
             else {
                 continue;
             };
-            let known = select.sources().iter().all(|t| schema.table(t).is_some());
+            let unknown = &subject.reading.unknown_tables;
+            let known =
+                select.sources().iter().all(|t| schema.table(t).is_some() && !unknown.contains(*t));
             if !known || leaves_rows_open(&select, schema) {
                 continue;
             }

@@ -7,7 +7,26 @@ use crate::version_tables::{Search, VersionId, View, Views, whole};
 use isolde_model::value::Row;
 use isolde_sql::{Expr, Literal, Order, OrderKey, Schema, Select, SelectItem, Source, Table};
 
-const UNKNOWN: &str = "which rows LIMIT leaves is not modelled";
+/// LIMIT of a locking read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockingLimit {
+    pub most: usize,
+    /// Which rows it leaves is the engine's choice.
+    open: bool,
+}
+
+impl LockingLimit {
+    fn cuts(self, found: &[Row]) -> bool {
+        self.open && found.len() > self.most
+    }
+
+    /// Whether it is not known which of the found rows are locked.
+    pub fn leaves_locks_open(self, found: &[Row]) -> bool {
+        self.cuts(found)
+    }
+}
+
+pub const UNKNOWN: &str = "which rows LIMIT leaves is not modelled";
 
 impl ReferenceModel<'_> {
     /// Evaluates a query on the versions of a view.
@@ -38,15 +57,26 @@ impl ReferenceModel<'_> {
     }
 
     /// The number of rows after which a locking read stops; none without LIMIT.
-    pub fn locking_limit(&self, step: usize, select: &Select) -> Result<Option<usize>, Stop> {
+    pub fn locking_limit(
+        &self,
+        step: usize,
+        select: &Select,
+    ) -> Result<Option<LockingLimit>, Stop> {
         if select.limit.is_none() && select.offset.is_none() {
             return Ok(None);
         }
         let open = leaves_rows_open(select, &self.subject.reading.schema);
-        match limit(select).filter(|_| !open) {
-            Some(most) => Ok(Some(most)),
+        match limit(select) {
+            Some(most) => Ok(Some(LockingLimit { most, open })),
             None => Err(Stop::not_modelled(step, UNKNOWN)),
         }
+    }
+
+    /// Whether it makes no difference to the result which of the found rows LIMIT leaves: it
+    /// leaves all of them, or they are equal.
+    pub fn limit_is_decided(limit: LockingLimit, found: &[Row], sources: usize) -> bool {
+        let result = |row: &Row| row[sources.min(row.len())..].to_vec();
+        !limit.cuts(found) || found.windows(2).all(|two| result(&two[0]) == result(&two[1]))
     }
 
     /// The versions that an UPDATE or DELETE with LIMIT acts on: the first of those

@@ -1,12 +1,13 @@
 //! Reads that lock: FOR UPDATE and FOR SHARE, and plain ones where all reads do.
 
 use super::current_read::{Fits, Scan};
+use super::limit::{self, LockingLimit};
 use crate::model::ReferenceModel;
 use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{Search, VersionId, View, Views, whole};
 use crate::world::{Place, Strength, TxId, Version};
-use isolde_catalog::{WriteConflictPolicy, WriteSubqueries};
+use isolde_catalog::{Rule, WriteConflictPolicy, WriteSubqueries};
 use isolde_model::breach::{Breach, Obstacle, RowRole};
 use isolde_model::history::{ErrorClass, EventKind};
 use isolde_model::value::{Row, compare_rows};
@@ -24,7 +25,7 @@ struct LockingRead<'s> {
     /// The tables in FROM and in joins; a table that is read twice is there twice.
     sources: Vec<usize>,
     /// The number of rows after which it stops.
-    limit: Option<usize>,
+    limit: Option<LockingLimit>,
     /// It reads the newest committed rows, not those of a snapshot.
     is_current: bool,
     view: View,
@@ -140,9 +141,23 @@ impl<'a> ReferenceModel<'a> {
             inner,
         };
         let found = self.evaluate_with_sources(&read, &read.view).await?;
+        if let Some(limit) = read.limit {
+            self.check_limit(&read, limit, &found)?;
+        }
         let rows = self.lock_found_rows(&read, found, &mut errors).await?;
-        self.use_rule(step, self.world.concurrency(tx).rules.write);
+        let concurrency = self.world.concurrency(tx);
+        let (rule, skips) = (concurrency.rules.write, concurrency.locking.skip_locked);
+        self.use_rule(step, rule);
+        if let Some(rule) = skips.filter(|_| patience == LockPatience::SkipLocked) {
+            self.use_rule(step, rule);
+        }
         self.conclude(tx, step, Expected::Rows(rows), errors, None)
+    }
+
+    /// The rule by which NOWAIT fails.
+    fn no_wait_rule(&self, tx: TxId) -> &'static Rule {
+        let concurrency = self.world.concurrency(tx);
+        concurrency.locking.no_wait.unwrap_or(concurrency.rules.held_row)
     }
 
     /// Whether locking reads of a transaction read the newest committed rows, not
@@ -195,6 +210,38 @@ impl<'a> ReferenceModel<'a> {
         self.evaluate(sql, Some(read.step)).await
     }
 
+    /// LIMIT without an order: of equal rows any may be returned and locked, but no other
+    /// transaction may have locked or changed one of them.
+    fn check_limit(
+        &mut self,
+        read: &LockingRead<'_>,
+        limit: LockingLimit,
+        found: &[Row],
+    ) -> Result<(), Stop> {
+        let unknown = || Stop::not_modelled(read.step, limit::UNKNOWN);
+        if !ReferenceModel::limit_is_decided(limit, found, read.sources.len()) {
+            return Err(unknown());
+        }
+        if !limit.leaves_locks_open(found) {
+            return Ok(());
+        }
+        for cells in found {
+            let found = self.locate(read, cells.clone())?;
+            let held = |p: &Place| self.world.holder(*p, read.tx, read.strength).is_some();
+            let changed = |(place, id): (&Place, &VersionId)| {
+                self.world.newest(*place, read.tx).is_none_or(|v| v.dead || v.id != *id)
+            };
+            if read.is_current
+                || found.places.iter().any(held)
+                || found.places.iter().zip(&found.versions).any(changed)
+            {
+                return Err(unknown());
+            }
+        }
+        self.world.add_scanned(read.tx, read.step, read.sources.iter().copied().collect());
+        Ok(())
+    }
+
     /// Locks the rows that a locking read finds, and returns its result.
     async fn lock_found_rows(
         &mut self,
@@ -204,8 +251,9 @@ impl<'a> ReferenceModel<'a> {
     ) -> Result<Vec<Row>, Stop> {
         let mut rows: Vec<Row> = Vec::new();
         let mut skips = self.uncertain_skips(read, &found, errors);
+        let locks_open = read.limit.is_some_and(|limit| limit.leaves_locks_open(&found));
         for cells in found {
-            if read.limit.is_some_and(|most| rows.len() >= most) {
+            if read.limit.is_some_and(|limit| rows.len() >= limit.most) {
                 break;
             }
             let found = self.locate(read, cells)?;
@@ -213,6 +261,8 @@ impl<'a> ReferenceModel<'a> {
                 continue;
             }
             if skips.as_mut().is_some_and(|skips| !skips.take_returned(&found.row)) {
+                let text = "skips rows that another transaction may have locked";
+                self.trace.note(read.step, text.into());
                 self.permit_serialization_failure(read, &found, errors);
                 continue;
             }
@@ -222,7 +272,10 @@ impl<'a> ReferenceModel<'a> {
             for place in found.places {
                 self.check_snapshot(place, read.tx, errors);
                 // A shared lock may be on an index alone, where it blocks no statement.
-                if is_certain && (!read.is_current || read.strength == Strength::Update) {
+                if is_certain
+                    && !locks_open
+                    && (!read.is_current || read.strength == Strength::Update)
+                {
                     self.world.lock(place, read.tx, read.strength);
                 }
             }
@@ -242,10 +295,15 @@ impl<'a> ReferenceModel<'a> {
         let tx = read.tx;
         // Other transactions may have locked everything that they scanned, not only
         // what they found; and a lock holder of that time may have ended since.
+        let scanned = |other: TxId| {
+            let scanned = self.world.scanned(other);
+            read.sources.iter().any(|table| scanned.contains(table))
+        };
         let uncertain = !self.world.buffers(tx) && self.may_be_locked(&read.sources, tx)
+            || self.world.others(tx).any(scanned)
             || read.is_current && (self.others_open(tx) || self.has_waited(read.step));
         if uncertain && read.patience == LockPatience::NoWait {
-            errors.permit(ErrorClass::LockTimeout, self.world.concurrency(tx).rules.held_row);
+            errors.permit(ErrorClass::LockTimeout, self.no_wait_rule(tx));
         }
         if !uncertain || read.patience != LockPatience::SkipLocked {
             return None;
@@ -288,7 +346,7 @@ impl<'a> ReferenceModel<'a> {
     /// Whether the read skips a row because another transaction has locked it.
     /// Unless it does, such a lock holder blocks it or, with NOWAIT, makes it fail.
     fn skips_locked(
-        &self,
+        &mut self,
         read: &LockingRead<'_>,
         places: &[Place],
         errors: &mut ExpectedErrors,
@@ -303,8 +361,14 @@ impl<'a> ReferenceModel<'a> {
         match read.patience {
             // A shared lock may be on an index alone, which is not locked.
             _ if read.is_current && read.strength != Strength::Update => {}
-            LockPatience::SkipLocked => return true,
+            LockPatience::SkipLocked => {
+                let holder = self.world.session(holder);
+                let text = format!("skips rows that {holder} has locked");
+                self.trace.note(read.step, text);
+                return true;
+            }
             LockPatience::NoWait => {
+                let rule = self.no_wait_rule(tx);
                 errors.require(ErrorClass::LockTimeout, rule, self.locked_row(holder));
             }
             LockPatience::Wait | LockPatience::Seconds(_) => {

@@ -7,6 +7,7 @@ pub use limit::leaves_rows_open;
 mod dirty_read;
 mod insert;
 mod limit;
+mod lock_holders;
 mod locking_read;
 mod merge;
 mod returning;
@@ -17,16 +18,17 @@ mod write_snapshot;
 
 use crate::model::DuplicateKey;
 use crate::model::ReferenceModel;
-use crate::outcome::{Expected, ExpectedErrors};
+use crate::outcome::{Expected, ExpectedErrors, is_of_rules, is_refused_for_its_role};
 use crate::stop::Stop;
 use crate::version_tables::{VersionId, View};
 use crate::world::{Place, TxId, Version, same_key};
 use isolde_catalog::{RowStorage, Waits};
-use isolde_model::Value;
 use isolde_model::history::{ErrorClass, EventKind};
 use isolde_model::parsed_case::Operation;
 use isolde_model::parsed_case::utility::Utility;
 use isolde_model::value::{Row, same_multiset};
+use isolde_model::{Level, Value};
+use isolde_sql::lexer::{TwoPhase, two_phase};
 use isolde_sql::{Conflict, Control, Ddl, Select, Stmt, Write};
 
 impl<'a> ReferenceModel<'a> {
@@ -121,10 +123,14 @@ impl<'a> ReferenceModel<'a> {
                 | Control::SetAutocommit(_)
                 | Control::SetTransaction(_),
             ) => self.control(tx, step).await,
+            Stmt::Ddl(Ddl::Truncate(table)) if self.truncates_in_place(tx) => {
+                self.truncate(tx, step, table)
+            }
             Stmt::Ddl(ddl) if self.changes_no_result(tx, ddl) => match reply {
-                Some(EventKind::Error(_)) => {
-                    Err(Stop::not_modelled(step, "a change of the schema that fails"))
-                }
+                Some(EventKind::Error(error)) => match is_refused_for_its_role(error) {
+                    true => self.failed(tx, step, error, &ExpectedErrors::default()),
+                    false => Err(Stop::not_modelled(step, "a change of the schema that fails")),
+                },
                 _ => {
                     if self.world.concurrency(tx).snapshot.taken_without_table {
                         self.kept_snapshot(tx, step);
@@ -145,7 +151,20 @@ impl<'a> ReferenceModel<'a> {
         if utility.takes_snapshot && self.world.concurrency(tx).snapshot.taken_without_table {
             self.kept_snapshot(tx, step);
         }
-        let Some(EventKind::Error(error)) = reply else { return Ok(()) };
+        let Some(EventKind::Error(error)) = reply else {
+            let sent = &self.subject.history.steps[step];
+            if let Some(TwoPhase::Prepare(_)) = two_phase(&sent.sql) {
+                self.world.detach(&sent.session);
+            }
+            return Ok(());
+        };
+        let changes = self.subject.reading.changes.iter().any(|(at, _)| *at == step);
+        if changes || !is_of_rules(error.class) {
+            // What a change of the schema needs is not modelled, and other statements of
+            // this kind touch no row: one that fails does nothing.
+            self.world.fail(tx);
+            return Ok(());
+        }
         let rules = self.world.concurrency(tx).rules;
         let mut errors = ExpectedErrors::default();
         if utility.locks_tables() {
@@ -172,13 +191,24 @@ impl<'a> ReferenceModel<'a> {
             Operation::Utility(utility) => utility.may_lock(&tables),
             _ => false,
         };
-        if operations.clone().any(|(o, at)| at.session != *session && locks_table(o)) {
+        // READ ONLY DEFERRABLE waits for a snapshot that belongs to a serial order.
+        let defers = self.world.tx(tx).snapshot.is_none() && self.defers_snapshot(tx);
+        if defers || operations.clone().any(|(o, at)| at.session != *session && locks_table(o)) {
             let mut moments = self.moments(step);
             moments.reverse();
             moments.dedup();
             let chosen = moments[self.search.choose(moments.len())];
             self.world.start(step, chosen);
         }
+    }
+
+    /// Whether a transaction is SERIALIZABLE, READ ONLY and DEFERRABLE.
+    fn defers_snapshot(&self, tx: TxId) -> bool {
+        let recorded = self.world.tx(tx).recorded.map(|n| &self.subject.history.transactions[n]);
+        let reading = &self.subject.reading;
+        recorded.is_some_and(|t| {
+            reading.deferrable.contains(&t.begin) && reading.levels[t.begin] == Level::Serializable
+        })
     }
 
     /// Whether a change of the schema has no effect on results: an index that is not
@@ -208,6 +238,31 @@ impl<'a> ReferenceModel<'a> {
             }
             Ddl::AddColumn { .. } | Ddl::Truncate(_) => false,
         }
+    }
+
+    /// Whether TRUNCATE is part of its transaction and removes rows from every snapshot.
+    fn truncates_in_place(&self, tx: TxId) -> bool {
+        let concurrency = self.world.concurrency(tx);
+        concurrency.locking.waits == Waits::Rows && concurrency.storage == RowStorage::Heap
+    }
+
+    /// TRUNCATE, which has waited until no other transaction uses the table.
+    fn truncate(&mut self, tx: TxId, step: usize, table: &str) -> Result<(), Stop> {
+        match self.subject.reply(step) {
+            None => return Ok(()),
+            Some(EventKind::Error(error)) if is_refused_for_its_role(error) => {
+                return self.failed(tx, step, error, &ExpectedErrors::default());
+            }
+            Some(EventKind::Error(_)) => {
+                return Err(Stop::not_modelled(step, "a change of the schema that fails"));
+            }
+            Some(_) => {}
+        }
+        let table = self.table(table, step)?;
+        self.kept_snapshot(tx, step);
+        self.use_rule(step, &isolde_catalog::engines::postgres::P20);
+        self.world.truncate(table, tx);
+        Ok(())
     }
 
     /// Hides one of two rows with the same key, or none: a scan finds both, a search by
@@ -330,11 +385,11 @@ impl<'a> ReferenceModel<'a> {
         // A query that the optimizer answers without a look makes no view.
         let unread = self.world.concurrency(tx).snapshot.not_taken_by_empty_read;
         let unread = unread.filter(|_| had_snapshot.is_none());
-        if let Some(rule) = unread.filter(|_| is_trivial(&rows))
-            && self.search.choose(2) == 1
-        {
+        let unread = unread.filter(|_| is_trivial(&rows)).filter(|_| self.search.choose(2) == 1);
+        if let Some(rule) = unread {
             self.world.tx_mut(tx).snapshot = None;
             self.use_rule(step, rule);
+            return self.conclude(tx, step, Expected::Rows(rows), errors, None);
         }
         let concurrency = self.world.concurrency(tx);
         let reads_table = |name: &&str| {

@@ -23,7 +23,7 @@ impl ReferenceModel<'_> {
         let Some(tx) = self.world.tx_of(session) else { return };
         if self.world.tx(tx).concurrency.as_ref().is_some_and(|c| c.locking.waits == Waits::Scans) {
             let tables = self.may_lock(tx, step);
-            self.world.add_scanned(tx, tables);
+            self.world.add_scanned(tx, step, tables);
         }
     }
 
@@ -62,25 +62,19 @@ impl ReferenceModel<'_> {
             let wait = Wait::WrongHolder { named: other.clone() };
             return self.report(step, rule, Breach::UnexpectedWait { wait });
         }
-        let is_named = |tx: &&TxId| named.is_empty() || named.iter().any(|n| n == session_of(tx));
-        let holders: Vec<String> = reasons
-            .iter()
-            .filter(is_named)
-            .map(|other| format!("{}, which {}", session_of(other), self.hold_of(*other, tx, step)))
-            .collect();
-        let text = format!("waits for {}", holders.join("; or for "));
-        self.trace.record_wait(step, text);
-        self.use_rule(step, rule);
+        let is_named = |tx: &TxId| named.is_empty() || named.iter().any(|n| n == session_of(tx));
+        let holders: Vec<TxId> = reasons.into_iter().filter(is_named).collect();
+        self.note_holders("waits for", (tx, step), &holders);
         // It may lock every row that it reads again, even those that it does not change.
         let tables = self.may_lock(tx, step);
-        self.world.add_scanned(tx, tables);
+        self.world.add_scanned(tx, step, tables);
         Ok(())
     }
 
     /// Locks of the schema, and those that only their names are known of.
     fn has_unknown_locks(&self) -> bool {
         let reading = &self.subject.reading;
-        reading.advisory_locks
+        reading.unknown_waits
             || reading.operations.iter().any(|operation| match operation {
                 Operation::Opaque(_) => true,
                 Operation::Utility(utility) => utility.locks_tables(),
@@ -89,33 +83,12 @@ impl ReferenceModel<'_> {
             })
     }
 
-    /// What another transaction holds that blocks a statement.
-    fn hold_of(&self, other: TxId, tx: TxId, step: usize) -> String {
-        if self.world.concurrency(tx).locking.waits == Waits::Database {
-            let writes = self.world.tx(other).writer;
-            return if writes { "is writing".into() } else { "is reading".into() };
-        }
-        let wanted = self.may_lock(tx, step);
-        let names = |tables: &BTreeSet<usize>| {
-            let schema = &self.subject.reading.schema.tables;
-            let names: Vec<&str> = tables.iter().map(|t| schema[*t].name.as_str()).collect();
-            names.join(", ")
-        };
-        let locks = self.world.locks().filter(|l| l.by == other).map(|l| l.place.table);
-        let locked: BTreeSet<usize> = locks.filter(|t| wanted.contains(t)).collect();
-        if !locked.is_empty() {
-            return format!("holds rows of {}", names(&locked));
-        }
-        let touched = self.world.scanned(other).cloned().unwrap_or_default();
-        format!("may hold what it looked at in {}", names(&(&touched & &wanted)))
-    }
-
     /// Other transactions that may hold rows of the tables that a statement may need.
-    fn users_of_tables(&self, tx: TxId, step: usize) -> Vec<TxId> {
+    pub fn users_of_tables(&self, tx: TxId, step: usize) -> Vec<TxId> {
         let wanted = self.may_lock(tx, step);
         let locked =
             |o: TxId| self.world.locks().any(|l| l.by == o && wanted.contains(&l.place.table));
-        let touched = |o: TxId| self.world.scanned(o).is_some_and(|t| !t.is_disjoint(&wanted));
+        let touched = |o: TxId| !self.world.scanned(o).is_disjoint(&wanted);
         self.world.others(tx).filter(|o| locked(*o) || touched(*o)).collect()
     }
 
@@ -134,7 +107,7 @@ impl ReferenceModel<'_> {
     }
 
     /// The tables whose rows a statement may lock.
-    fn may_lock(&self, tx: TxId, step: usize) -> BTreeSet<usize> {
+    pub fn may_lock(&self, tx: TxId, step: usize) -> BTreeSet<usize> {
         let Some(statement) = self.operation(step) else { return BTreeSet::new() };
         let plain = matches!(statement, Stmt::Select(select) if select.locking.is_none());
         if plain && !self.plain_reads_lock(tx, step) {

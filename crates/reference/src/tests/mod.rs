@@ -3,12 +3,14 @@
 //! engine that the history names.
 
 mod commits;
+mod keys;
 mod merge;
 mod merging;
 mod moves;
 mod records;
 mod runs;
 mod serial;
+mod tables;
 mod three_way;
 mod verdicts;
 mod waits;
@@ -65,7 +67,11 @@ impl ScriptedRun {
             levels: Vec::new(),
             first_rows: None,
             numbering: Default::default(),
-            advisory_locks: false,
+            unknown_waits: false,
+            constrained: Default::default(),
+            deferrable: Default::default(),
+            changes: Vec::new(),
+            unknown_tables: Default::default(),
         };
         let first_rows = vec![first_rows.iter().map(|(id, v)| vec![*id, *v]).collect()];
         ScriptedRun { history, reading, first_rows, level }

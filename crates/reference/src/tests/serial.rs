@@ -208,3 +208,45 @@ fn permutation(items: usize, mut n: usize) -> Vec<usize> {
     }
     order
 }
+
+/// Each of two transactions depends on what the other one writes: s1 by the key of the
+/// statement `first`, s2 by all rows of `t`.
+fn write_skew(first: &str, did: EventKind) -> ScriptedRun {
+    ScriptedRun::on("postgres", Level::Serializable, &[(7, 0)])
+        .with_table("create table u (id int primary key, v int)", &[&[1, 0]])
+        .does("s1", "begin", EventKind::Done)
+        .does("s2", "begin", EventKind::Done)
+        .does("s2", "delete from t", changed(1))
+        .does("s1", first, did)
+        .does("s1", "insert into t values (6, 0)", changed(1))
+        .does("s1", "commit", EventKind::Done)
+        .does("s2", "delete from u where id = 1", changed(1))
+        .does("s2", "commit", EventKind::Done)
+        .leaves(&[(6, 0)])
+}
+
+/// The statement that is to blame, and the order of the first attempt.
+fn blamed(run: &ScriptedRun) -> (String, Vec<String>) {
+    let SerialOrder::None { step, attempts, .. } = run.serial_order() else {
+        panic!("{:?}", run.serial_order());
+    };
+    let label = run.history.steps[step.expect("a statement")].label.clone();
+    (label, attempts[0].order.clone())
+}
+
+#[test]
+fn statement_that_depends_on_a_taken_key_is_blamed_for_a_missing_serial_order() {
+    for upsert in [
+        "insert into u values (1, 5) on conflict do nothing",
+        "insert into u values (1, 5) on conflict (id) do nothing",
+    ] {
+        let (label, order) = blamed(&write_skew(upsert, changed(0)));
+        assert_eq!((label.as_str(), order), ("s1.2", vec!["s2".into(), "s1".into()]), "{upsert}");
+    }
+}
+
+#[test]
+fn one_of_two_searches_is_blamed_for_a_missing_serial_order() {
+    let (label, _) = blamed(&write_skew("select id from u where id = 1", rows(&[1])));
+    assert!(["s1.2", "s2.2"].contains(&label.as_str()), "{label}");
+}

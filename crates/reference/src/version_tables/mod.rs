@@ -13,7 +13,7 @@ use isolde_model::value::Row;
 use isolde_sql::Source;
 use isolde_sql::dialect::{Dialect, Family};
 use isolde_sql::render::{Renderer, listed};
-use isolde_sql::{Column, Expr, Literal, Schema, Table, TableJoin};
+use isolde_sql::{Column, Expr, IndexPart, Literal, Schema, Table, TableJoin};
 
 mod evaluation;
 mod merge;
@@ -87,6 +87,8 @@ pub(super) const OUTER: char = '\u{2}';
 /// that decides whether a row is in the index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {
+    /// The cells of a version that the key consists of. Behind those of the columns of
+    /// the table are the values of [`key_expressions`].
     pub columns: Vec<usize>,
     pub condition: Option<usize>,
     /// A plain unique key, which foreign keys may refer to.
@@ -98,6 +100,13 @@ pub struct Key {
 pub fn conditions(table: &Table) -> Vec<&Expr> {
     let partial = table.indexes.iter().filter(|i| i.unique).filter_map(|i| i.only_where.as_ref());
     table.checks.iter().chain(partial).collect()
+}
+
+/// The parts of unique indexes that are no columns. They are evaluated for every version.
+pub fn key_expressions(table: &Table) -> Vec<&Expr> {
+    let unique = table.indexes.iter().filter(|index| index.unique);
+    let parts = unique.flat_map(|index| &index.parts).map(|part| &part.of);
+    parts.filter(|part| !matches!(part, Expr::Column { .. })).collect()
 }
 
 pub fn keys(table: &Table) -> Vec<Key> {
@@ -113,12 +122,21 @@ pub fn keys(table: &Table) -> Vec<Key> {
     let unique = |columns| Key { columns, condition: None, primary: false };
     keys.extend(table.unique.iter().map(|key| unique(places(key))));
     let mut partial = table.checks.len();
+    let mut expression = table.columns.len();
     for index in table.indexes.iter().filter(|i| i.unique) {
         let condition = index.only_where.as_ref().map(|_| {
             partial += 1;
             partial - 1
         });
-        keys.push(Key { columns: places(&index.columns()), condition, primary: false });
+        let cell = |part: &IndexPart| match &part.of {
+            Expr::Column { name, .. } => table.columns.iter().position(|c| c.name == *name),
+            _ => {
+                expression += 1;
+                Some(expression - 1)
+            }
+        };
+        let columns = index.parts.iter().filter_map(cell).collect();
+        keys.push(Key { columns, condition, primary: false });
     }
     keys
 }
@@ -212,11 +230,13 @@ impl VersionTables<'_> {
         sql
     }
 
-    /// The columns in which versions are read back: id, source, columns, conditions.
+    /// The columns in which versions are read back: id, source, columns, parts of keys,
+    /// conditions.
     pub(super) fn read_back(&self, table: &Table) -> String {
         let renderer = Renderer::new(self.dialect);
         let mut items = vec![ID.to_string(), SOURCE.to_string()];
         items.extend(table.columns.iter().map(|c| self.quoted(&c.name)));
+        items.extend(key_expressions(table).into_iter().map(|e| renderer.expr(e)));
         for condition in conditions(table) {
             let condition = renderer.expr(condition);
             items.push(format!("case when {condition} then 1 when not ({condition}) then 0 end"));
@@ -341,17 +361,18 @@ pub(super) fn with_incoming(value: &Expr) -> Expr {
 pub struct Fresh {
     pub id: VersionId,
     pub source: VersionId,
+    /// The columns of the table, and the values of [`key_expressions`].
     pub row: Row,
     pub conditions: Vec<Option<bool>>,
 }
 
 impl Fresh {
     pub fn read(table: &Table, mut cells: Row) -> Option<Fresh> {
-        let columns = table.columns.len();
-        if cells.len() < 2 + columns {
+        let cells_of_row = table.columns.len() + key_expressions(table).len();
+        if cells.len() < 2 + cells_of_row {
             return None;
         }
-        let conditions = cells.split_off(2 + columns);
+        let conditions = cells.split_off(2 + cells_of_row);
         let row = cells.split_off(2);
         let condition = |v: &Value| whole(v).map(|n| n != 0);
         Some(Fresh {

@@ -1,7 +1,7 @@
 //! Locks on rows and tables, and the columns that each transaction has written.
 
 use super::{Place, TxId, World};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The mode of a row lock, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,14 +109,21 @@ impl World {
         self.marks.iter_mut().filter(|m| own(m)).for_each(|m| m.certain = false);
     }
 
-    /// Records tables that a transaction scans: it may hold locks in them even
-    /// if it finds no row.
-    pub fn add_scanned(&mut self, tx: TxId, tables: BTreeSet<usize>) {
-        self.scanned.entry(tx).or_default().extend(tables);
+    /// Records tables that a step of a transaction scans: it may hold locks in them
+    /// even if it finds no row.
+    pub fn add_scanned(&mut self, tx: TxId, step: usize, tables: BTreeSet<usize>) {
+        self.scanned.entry(tx).or_default().entry(step).or_default().extend(tables);
     }
 
-    pub fn scanned(&self, tx: TxId) -> Option<&BTreeSet<usize>> {
-        self.scanned.get(&tx)
+    /// The tables that a transaction has scanned.
+    pub fn scanned(&self, tx: TxId) -> BTreeSet<usize> {
+        self.scanned.get(&tx).into_iter().flat_map(BTreeMap::values).flatten().copied().collect()
+    }
+
+    /// The steps of a transaction that have scanned a table.
+    pub fn scans_of(&self, tx: TxId, table: usize) -> Vec<usize> {
+        let steps = self.scanned.get(&tx).into_iter().flatten();
+        steps.filter(|(_, tables)| tables.contains(&table)).map(|(step, _)| *step).collect()
     }
 }
 

@@ -43,10 +43,12 @@ pub struct World {
     /// The steps that are blocked.
     waiting: Vec<usize>,
     /// The tables in which each transaction may hold locks, even if it found no
-    /// row there.
-    scanned: BTreeMap<TxId, BTreeSet<usize>>,
+    /// row there, by the step that scanned them.
+    scanned: BTreeMap<TxId, BTreeMap<usize, BTreeSet<usize>>>,
     /// Rows that the current statement does not find.
     hidden: Vec<(TxId, Place)>,
+    /// The tables that open transactions have truncated, with the statement.
+    truncated: Vec<(TxId, usize, usize)>,
 }
 
 impl World {
@@ -66,6 +68,7 @@ impl World {
             waiting: Vec::new(),
             scanned: BTreeMap::new(),
             hidden: Vec::new(),
+            truncated: Vec::new(),
         }
     }
 
@@ -164,6 +167,16 @@ impl World {
     /// Deletes a row; `was` is the version that its writer saw.
     pub fn delete(&mut self, place: Place, was: Version, by: TxId) {
         self.store.delete(place, was, by, self.statement, self.now);
+    }
+
+    /// Deletes all rows of a table. Its COMMIT removes them from every snapshot.
+    pub fn truncate(&mut self, table: usize, by: TxId) {
+        for place in self.places(table) {
+            if let Some(was) = self.newest(place, by).filter(|v| !v.dead).cloned() {
+                self.delete(place, was, by);
+            }
+        }
+        self.truncated.push((by, table, self.statement));
     }
 
     /// Deletes a version, and all before it, from the view of one transaction.

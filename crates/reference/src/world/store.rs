@@ -72,6 +72,17 @@ impl Store {
         versions.insert(version + 1, hidden);
     }
 
+    /// Removes the rows that a statement of a transaction has deleted, as if they had never
+    /// been there.
+    pub fn forget_deleted(&mut self, table: usize, by: TxId, statement: usize) {
+        for chain in &mut self.tables[table] {
+            let deletes = |v: &Version| v.dead && v.by == by && v.statement == statement;
+            if let Some(at) = chain.versions.iter().position(deletes) {
+                chain.versions.drain(..at);
+            }
+        }
+    }
+
     /// Removes the versions that a transaction wrote after the given statement, or all.
     pub fn roll_back(&mut self, tx: TxId, after: Option<usize>) {
         let gone = |v: &Version| v.by == tx && after.is_none_or(|s| v.statement > s);

@@ -135,6 +135,12 @@ impl World {
         self.transactions.push(tx);
     }
 
+    /// Takes a transaction from its session; it stays open until it is ended by name.
+    pub fn detach(&mut self, session: &str) {
+        self.current.remove(session);
+        self.savepoints.remove(session);
+    }
+
     /// Ends a transaction that is open: releases its locks and, if it is rolled
     /// back, removes its versions.
     pub fn end(&mut self, tx: TxId, committed: bool) {
@@ -146,6 +152,13 @@ impl World {
         if !committed {
             self.store.roll_back(tx, None);
             self.marks.retain(|m| m.by != tx);
+        }
+        for (by, table, statement) in std::mem::take(&mut self.truncated) {
+            match by == tx {
+                true if committed => self.store.forget_deleted(table, tx, statement),
+                true => {}
+                false => self.truncated.push((by, table, statement)),
+            }
         }
         self.locks.retain(|l| l.by != tx);
         self.table_locks.retain(|l| l.by != tx);
@@ -162,6 +175,7 @@ impl World {
             self.store = before;
         }
         let statement = self.statement;
+        self.truncated.retain(|(by, _, at)| *by != tx || *at != statement);
         self.locks.retain(|l| l.by != tx || l.statement != statement);
         self.make_marks_uncertain(tx);
         self.table_locks.retain(|l| l.by != tx || l.statement != statement);
@@ -180,6 +194,7 @@ impl World {
         let points = self.savepoints.get(&self.transactions[tx].session);
         let since = points.and_then(|p| p.last()).map(|point| point.after);
         self.store.roll_back(tx, since);
+        self.truncated.retain(|(by, _, at)| *by != tx || since.is_some_and(|s| *at <= s));
         self.locks.retain(|l| l.by != tx || since.is_some_and(|s| l.statement <= s));
     }
 
@@ -208,6 +223,7 @@ impl World {
         let before = points[found].after;
         self.transactions[tx].failed = false;
         self.store.roll_back(tx, Some(before));
+        self.truncated.retain(|(by, _, at)| *by != tx || *at <= before);
         self.marks.retain(|m| m.by != tx || m.statement <= before);
         // A buffering transaction keeps what it will lock at COMMIT.
         let keeps = self.buffers(tx);

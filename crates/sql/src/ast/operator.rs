@@ -85,6 +85,12 @@ pub enum Function {
     NullIf,
     Abs,
     Length,
+    /// A binary operator of some types only, as written: `@>`, `->>`.
+    Operator(&'static str),
+    /// `array[1, 2]`
+    Array,
+    /// `a[1]`: the operands are `a` and 1.
+    Subscript,
     /// Any other function, by name. It may be an aggregate, or have an effect on the session.
     Named(String),
 }
@@ -96,6 +102,9 @@ impl Function {
             Function::NullIf => "nullif",
             Function::Abs => "abs",
             Function::Length => "length",
+            Function::Operator(sign) => sign,
+            Function::Array => "array",
+            Function::Subscript => "[]",
             Function::Named(name) => name,
         }
     }

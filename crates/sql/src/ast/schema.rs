@@ -117,14 +117,15 @@ impl Table {
         self.columns.iter().find(|c| c.name == name)
     }
 
-    /// The unique keys: primary key, unique constraints, unique indexes.
+    /// The unique keys: primary key, unique constraints, unique indexes of columns.
     pub fn keys(&self) -> Vec<Vec<String>> {
         let mut keys = Vec::new();
         if !self.primary_key.is_empty() {
             keys.push(self.primary_key.clone());
         }
         keys.extend(self.unique.iter().cloned());
-        for index in self.indexes.iter().filter(|i| i.unique) {
+        let of_columns = |index: &&Index| index.columns().len() == index.parts.len();
+        for index in self.indexes.iter().filter(|i| i.unique).filter(of_columns) {
             keys.push(index.columns());
         }
         keys

@@ -86,7 +86,7 @@ pub enum Conflict {
     /// The existing row is deleted: REPLACE.
     Replace,
     /// The existing row is updated. The key must be the conflicting one; only some dialects name
-    /// it.
+    /// it. Its parts are columns or expressions (`render::key_name`).
     Update {
         key: Vec<String>,
         sets: Vec<(String, Expr)>,

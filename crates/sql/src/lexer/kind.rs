@@ -79,6 +79,27 @@ pub fn hides_its_end(sql: &str) -> bool {
     ["xa", "prepare", "call", "execute", "do"].iter().any(|w| first.eq_ignore_ascii_case(w))
 }
 
+/// Two-phase commit, as PostgreSQL spells it, with the name of the transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TwoPhase<'t> {
+    Prepare(&'t str),
+    Commit(&'t str),
+    Rollback(&'t str),
+}
+
+/// Reads PREPARE TRANSACTION, COMMIT PREPARED and ROLLBACK PREPARED.
+pub fn two_phase(sql: &str) -> Option<TwoPhase<'_>> {
+    let pieces = super::pieces(sql);
+    let [first, second, name] = pieces.as_slice() else { return None };
+    let is = |a: &str, b: &str| first.eq_ignore_ascii_case(a) && second.eq_ignore_ascii_case(b);
+    match () {
+        () if is("prepare", "transaction") => Some(TwoPhase::Prepare(name)),
+        () if is("commit", "prepared") => Some(TwoPhase::Commit(name)),
+        () if is("rollback", "prepared") => Some(TwoPhase::Rollback(name)),
+        () => None,
+    }
+}
+
 /// Whether the statement may leave something in the session that outlives its
 /// transaction: settings, temporary tables, prepared statements, locks.
 pub fn taints_session(sql: &str) -> bool {
@@ -131,6 +152,15 @@ mod tests {
         ] {
             assert_eq!(kind(sql), expected, "{sql}");
         }
+    }
+
+    #[test]
+    fn two_phase_commit_names_its_transaction() {
+        assert_eq!(two_phase("PREPARE TRANSACTION 'a'"), Some(TwoPhase::Prepare("'a'")));
+        assert_eq!(two_phase("commit prepared 'a'"), Some(TwoPhase::Commit("'a'")));
+        assert_eq!(two_phase("rollback prepared 'a'"), Some(TwoPhase::Rollback("'a'")));
+        assert_eq!(two_phase("prepare p as select 1"), None);
+        assert_eq!(two_phase("commit"), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 mod kind;
 mod split;
 
-pub use kind::{Kind, hides_its_end, kind, taints_session};
+pub use kind::{Kind, TwoPhase, hides_its_end, kind, taints_session, two_phase};
 pub use split::{Split, split};
 
 /// The first word of a statement; empty if there is none.
@@ -33,14 +33,19 @@ pub fn tokens(sql: &str) -> impl Iterator<Item = &str> {
 /// The tokens of a statement: words, strings, quoted names and single characters, without
 /// whitespace and comments.
 pub fn pieces(sql: &str) -> Vec<&str> {
-    let mut rest = sql;
+    pieces_at(sql).into_iter().map(|(_, piece)| piece).collect()
+}
+
+/// The same, each with its offset.
+pub fn pieces_at(sql: &str) -> Vec<(usize, &str)> {
+    let mut at = 0;
     let mut found = Vec::new();
-    while let Some(piece) = next_piece(rest, false) {
-        let (text, tail) = rest.split_at(piece.len);
-        rest = tail;
+    while let Some(piece) = next_piece(&sql[at..], false) {
+        let text = &sql[at..at + piece.len];
         if !text.trim().is_empty() && !text.starts_with("--") && !text.starts_with("/*") {
-            found.push(text);
+            found.push((at, text));
         }
+        at += piece.len;
     }
     found
 }

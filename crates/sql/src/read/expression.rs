@@ -4,10 +4,11 @@
 //! c`), so such a pair is parsed only with parentheses.
 
 use super::Reader;
-use crate::ast::{Binary, Expr, Literal, Type, Unary};
+use crate::ast::{Binary, Expr, Function, Literal, Type, Unary};
 use crate::dialect::Family;
 use sqlparser::ast::{
-    self, BinaryOperator, CaseWhen, CastKind, DataType, TypedString, UnaryOperator, Value,
+    self, AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, DataType, Subscript, TypedString,
+    UnaryOperator, Value,
 };
 
 impl Reader {
@@ -107,6 +108,21 @@ impl Reader {
                 self.cast(kind, *expr, &data_type, depth)
             }
             ast::Expr::Function(function) => self.function(function, depth),
+            ast::Expr::Array(Array { elem, named: true }) if self.family == Family::Postgres => {
+                Some(Expr::Call(Function::Array, self.exprs(elem, depth)?))
+            }
+            ast::Expr::CompoundFieldAccess { root, access_chain }
+                if self.family == Family::Postgres =>
+            {
+                let of = self.expr(*root, depth)?;
+                access_chain.into_iter().try_fold(of, |of, access| match access {
+                    AccessExpr::Subscript(Subscript::Index { index }) => {
+                        let place = self.expr(index, depth)?;
+                        Some(Expr::Call(Function::Subscript, vec![of, place]))
+                    }
+                    _ => None,
+                })
+            }
             ast::Expr::Floor { .. }
             | ast::Expr::Ceil { .. }
             | ast::Expr::Trim { .. }
@@ -180,6 +196,10 @@ impl Reader {
         depth: usize,
     ) -> Option<Expr> {
         let atoms = [&left, &right].iter().all(|side| self.rank(side) == Rank::Atom);
+        if let Some(sign) = self.special_operator(&op) {
+            let operands = vec![self.expr(left, depth)?, self.expr(right, depth)?];
+            return atoms.then_some(Expr::Call(Function::Operator(sign), operands));
+        }
         let sign = match op {
             BinaryOperator::Eq => Binary::Equal,
             BinaryOperator::NotEq => Binary::Unequal,
@@ -219,6 +239,22 @@ impl Reader {
             return None;
         }
         Some(Expr::binary(sign, self.expr(left, depth)?, self.expr(right, depth)?))
+    }
+
+    /// An operator of some types only. Its precedence differs between engines, so its
+    /// operands must have none.
+    fn special_operator(self, op: &BinaryOperator) -> Option<&'static str> {
+        const POSTGRES: [&str; 13] =
+            ["->", "->>", "#>", "#>>", "@>", "<@", "&&", "?", "?|", "?&", "~", "~*", "!~"];
+        const MYSQL: [&str; 2] = ["->", "->>"];
+        let signs: &[&'static str] = match self.family {
+            Family::Postgres => &POSTGRES,
+            Family::Mysql => &MYSQL,
+            Family::Sqlite | Family::Duckdb | Family::Other => &[],
+        };
+        let logic = matches!(op, BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Xor);
+        let written = op.to_string();
+        signs.iter().find(|sign| !logic && **sign == written).copied()
     }
 
     fn literal(self, value: Value) -> Option<Literal> {

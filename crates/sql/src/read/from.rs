@@ -101,7 +101,7 @@ impl Reader {
                     alias: optional(alias, |alias| self.alias(alias))?,
                 })
             }
-            TableFactor::Table { name, alias: Some(alias), args: Some(args), .. }
+            TableFactor::Table { name, alias, args: Some(args), .. }
                 if self.family == Family::Postgres
                     && name.to_string().eq_ignore_ascii_case("generate_series") =>
             {
@@ -125,11 +125,15 @@ impl Reader {
     /// `generate_series(1, 3) as g(x)` with literal bounds, as the rows that it consists of.
     fn series(
         self,
-        alias: TableAlias,
+        alias: Option<TableAlias>,
         args: ast::TableFunctionArgs,
         depth: usize,
     ) -> Option<Source> {
-        let TableAlias { explicit: _, name, columns, at: None } = alias else { return None };
+        let (name, columns) = match alias {
+            Some(TableAlias { explicit: _, name, columns, at: None }) => (name, columns),
+            Some(_) => return None,
+            None => (ast::Ident::new("generate_series"), Vec::new()),
+        };
         let column = match columns.as_slice() {
             [] => self.column(&name)?,
             [column] if column.data_type.is_none() => self.column(&column.name)?,

@@ -22,13 +22,15 @@ mod sqlite;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trigger;
 mod types;
 mod write;
 
 pub use control::control;
 pub use schema::{SchemaRead, Unread, schema};
+pub use trigger::{TriggerFunction, simple_trigger};
 
-use crate::ast::{Ddl, Stmt};
+use crate::ast::{Ddl, Expr, SelectItem, Stmt};
 use crate::dialect::Family;
 use crate::lexer;
 use sqlparser::ast::{AlterTable, AlterTableOperation, ObjectType, Statement, Truncate};
@@ -59,14 +61,28 @@ pub fn statement(text: &str, family: Family) -> Option<Stmt> {
     }
     let (rest, locking) = locking::split_off(text);
     let (rest, upsert) = locking::without_upsert(rest, family);
+    let (rest, targets) = locking::without_expression_targets(&rest);
     let reader = Reader::new(family);
     let mut read = reader.statement(parse(&rest, family)?)?;
+    if !targets.is_empty() {
+        let targets = targets.into_iter().map(|target| expression(target, family));
+        locking::restore_targets(&mut read, &targets.collect::<Option<Vec<_>>>()?);
+    }
     if upsert {
         write::make_replace(&mut read)?;
     }
     match locking {
         Some(locking) => locking::attach(read, locking),
         None => Some(read),
+    }
+}
+
+/// Parses an expression of columns.
+fn expression(text: &str, family: Family) -> Option<Expr> {
+    let Stmt::Select(select) = statement(&format!("select {text}"), family)? else { return None };
+    match <[_; 1]>::try_from(select.items).ok()? {
+        [SelectItem::Expression { of, alias: None }] => Some(of),
+        _ => None,
     }
 }
 

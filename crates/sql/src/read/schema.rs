@@ -1,6 +1,7 @@
 //! The tables that a setup makes.
 
 use super::table::{CreatedTable, PartitionKind};
+use super::trigger::{TriggerFunction, simple_trigger, trigger_function};
 use super::{DEEPEST, Reader, parse};
 use crate::ast::{Binary, Expr, Literal, Schema, Unary, View};
 use crate::dialect::Family;
@@ -18,6 +19,10 @@ pub struct SchemaRead {
     pub unread: Vec<Unread>,
     /// The functions that the setup makes.
     pub functions: Vec<String>,
+    /// Those of them that triggers of simple effect may execute.
+    pub trigger_functions: Vec<TriggerFunction>,
+    /// The tables whose triggers insert rows into others, which are not read.
+    pub triggered: Vec<String>,
     /// The table that each partition of PostgreSQL belongs to.
     pub part_of: BTreeMap<String, String>,
 }
@@ -255,13 +260,29 @@ impl SchemaReader {
     /// A function does nothing until it is called, and calls of it are not modelled.
     fn create_function(&mut self, text: &str) {
         match name_after(text, &["function", "procedure"]) {
-            Some(name) => self.read.functions.push(name.to_ascii_lowercase()),
+            Some(name) => {
+                self.read.functions.push(name.to_ascii_lowercase());
+                self.read.trigger_functions.extend(trigger_function(text));
+            }
             None => self.opaque(None, "a function whose name is not read"),
         }
     }
 
-    /// A trigger runs when its table is written: statements on that table are not modelled.
+    /// A trigger runs when its table is written: statements on that table are not modelled,
+    /// unless its effect is simple.
     fn create_trigger(&mut self, text: &str) {
+        if let Some((table, inserts_into)) = simple_trigger(text, &self.read.trigger_functions)
+            && self.reader.family == Family::Postgres
+            && self.read.schema.table(&table).is_some()
+        {
+            if !inserts_into.is_empty() {
+                self.read.triggered.push(table);
+            }
+            for written in inserts_into {
+                self.opaque(Some(written), "a trigger inserts rows into it");
+            }
+            return;
+        }
         let table = name_after(text, &["on"]).map(sqlparser::ast::Ident::new);
         match table.and_then(|table| self.reader.table_ident(&table)) {
             Some(table) => self.opaque(Some(table), "it has a trigger"),

@@ -373,3 +373,49 @@ fn statement_that_is_too_long_or_too_deep_is_opaque() {
         ],
     );
 }
+
+#[test]
+fn operators_of_arrays_and_json_are_parsed_with_operands_that_have_none() {
+    same(
+        POSTGRES,
+        &[
+            "select * from t where (a @> array[1, 2]) and (b = 1)",
+            "select (a -> 'k') from t where (b ->> 'k') = 'x'",
+            "select sum((a)[0]) from t where (b && array[c]) is true",
+        ],
+    );
+    becomes(POSTGRES, &[("select p[0] from t", "select (p)[0] from t")]);
+    becomes(MYSQL, &[("select a->>'$.k' from t", "select (a ->> '$.k') from t")]);
+    opaque(POSTGRES, &["select a || b @> c from t", "select a -> 'k' ->> 'l' from t"]);
+    opaque(SQLITE, &["select a -> 'k' from t"]);
+}
+
+#[test]
+fn series_of_numbers_without_an_alias_has_the_name_of_the_function() {
+    becomes(
+        POSTGRES,
+        &[(
+            "select generate_series from generate_series(1, 2)",
+            "select generate_series from (select 1 as generate_series union all select 2 as \
+             generate_series) as generate_series",
+        )],
+    );
+}
+
+#[test]
+fn conflict_target_may_be_an_expression() {
+    let rest = "do update set v = excluded.v";
+    let insert = "insert into t (k, v) values ('a', 1) on conflict";
+    becomes(
+        POSTGRES,
+        &[
+            (&format!("{insert} (lower(k)) {rest}"), &format!("{insert} ((lower(k))) {rest}")),
+            (
+                &format!("{insert} ((lower(k)), v) {rest}"),
+                &format!("{insert} ((lower(k)), v) {rest}"),
+            ),
+            (&format!("{insert} (k, v) {rest}"), &format!("{insert} (k, v) {rest}")),
+        ],
+    );
+    opaque(POSTGRES, &[&format!("{insert} (k text_pattern_ops) {rest}")]);
+}

@@ -45,7 +45,7 @@ impl Reader {
 /// they are not supported.
 fn other(data_type: &DataType) -> Option<Type> {
     let name = data_type.to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_ (),".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_ (),[]".contains(c);
     let fits = !name.is_empty() && name.chars().all(plain);
     fits.then(|| Type::Other(name.to_ascii_lowercase()))
 }

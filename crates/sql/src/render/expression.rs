@@ -2,7 +2,7 @@
 
 use super::{Renderer, listed, type_name};
 use crate::ast::{
-    Aggregate, Binary, Expr, Frame, FrameBound, FrameUnit, OrderKey, Over, Unary, Window,
+    Aggregate, Binary, Expr, Frame, FrameBound, FrameUnit, Function, OrderKey, Over, Unary, Window,
     WindowFunction,
 };
 use crate::dialect::{Family, UpsertForm};
@@ -49,9 +49,7 @@ impl Renderer<'_> {
             Expr::Cast { of, to } => {
                 format!("cast({} as {})", self.expr(of), type_name(self.dialect, to))
             }
-            Expr::Call(function, arguments) => {
-                format!("{}({})", function.name(), listed(arguments, |e| self.expr(e)))
-            }
+            Expr::Call(function, arguments) => self.call(function, arguments),
             Expr::InSelect { of, select, negated } => {
                 format!("{}{} in ({})", self.operand(of), not(*negated), self.select(select))
             }
@@ -88,6 +86,19 @@ impl Renderer<'_> {
                 UpsertForm::OnDuplicateKey => format!("values({})", self.name(column)),
             },
             Expr::Default => "default".into(),
+        }
+    }
+
+    fn call(&self, function: &Function, arguments: &[Expr]) -> String {
+        match (function, arguments) {
+            (Function::Operator(sign), [left, right]) => {
+                format!("({} {sign} {})", self.operand(left), self.operand(right))
+            }
+            (Function::Subscript, [of, place]) => {
+                format!("({})[{}]", self.expr(of), self.expr(place))
+            }
+            (Function::Array, items) => format!("array[{}]", listed(items, |e| self.expr(e))),
+            _ => format!("{}({})", function.name(), listed(arguments, |e| self.expr(e))),
         }
     }
 

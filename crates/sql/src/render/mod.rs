@@ -8,7 +8,7 @@ mod write;
 
 pub use schema::PARTS;
 
-use crate::ast::{Literal, Type};
+use crate::ast::{Expr, Literal, Type};
 use crate::dialect::Dialect;
 use sqlparser::keywords::ALL_KEYWORDS;
 use std::borrow::Cow;
@@ -50,6 +50,14 @@ impl<'a> Renderer<'a> {
         Cow::Owned(format!("{quote}{}{quote}", name.replace(quote, &format!("{quote}{quote}"))))
     }
 
+    /// The parts of a conflict target.
+    fn targets(&self, key: &[String]) -> String {
+        listed(key, |part| match part.strip_prefix(EXPRESSION) {
+            Some(expression) => format!("({expression})"),
+            None => self.name(part).into_owned(),
+        })
+    }
+
     pub fn names(&self, names: &[String]) -> String {
         listed(names, |name| self.name(name).into_owned())
     }
@@ -78,6 +86,21 @@ impl<'a> Renderer<'a> {
                 let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
                 format!("{}{digits}{}", spelling.blob_literal.0, spelling.blob_literal.1)
             }
+        }
+    }
+}
+
+/// Marks the target of ON CONFLICT that is an expression and no column.
+const EXPRESSION: char = '=';
+
+/// The name of a part of a key in the target of ON CONFLICT: a column, or an expression as SQL,
+/// which is the same for equal expressions.
+pub fn key_name(part: &Expr) -> String {
+    match part {
+        Expr::Column { name, .. } => name.clone(),
+        other => {
+            let dialect = Dialect::for_engine("postgres", "");
+            format!("{EXPRESSION}{}", Renderer::new(&dialect).expr(other))
         }
     }
 }

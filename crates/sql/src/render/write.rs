@@ -41,7 +41,7 @@ impl Renderer<'_> {
         let spelling = self.dialect.spelling;
         let target = |key: &[String]| match key.is_empty() {
             true => String::new(),
-            false => format!(" ({})", self.names(key)),
+            false => format!(" ({})", self.targets(key)),
         };
         match conflict {
             Conflict::Fail | Conflict::Replace => String::new(),

@@ -1,6 +1,7 @@
 //! `isolde explain`: runs a case and explains each statement by the rules of
 //! the engine.
 
+mod advice;
 mod compare;
 mod fix;
 pub mod show;
@@ -71,7 +72,7 @@ pub fn run(context: &Context<'_>, args: &ExplainArgs) -> Outcome {
     if context.json {
         context.console.print(&show::as_json(&loaded.case, info, runs).to_string());
     } else {
-        let on = show::Explained { name: name.clone(), profile, dialect: info.dialect() };
+        let on = show::Explained { name: name.clone(), profile, info };
         show::show(context.console, &loaded.case, &on, runs);
     }
     Ok(explained.code())
@@ -121,11 +122,13 @@ fn explain_on(
         runs.push(run?);
     }
     if args.fix {
-        let own = runs.first().map(|run| (run.level, run.account.anomaly.clone()));
-        if let Some((level, Some(anomaly))) = own {
-            runs.extend(fix::runs(&mut executor, case, level, anomaly.class)?);
-        } else {
-            context.console.note("there is no anomaly to prevent");
+        let anomaly = runs.first().and_then(|first| Some((first, first.account.anomaly.clone()?)));
+        match anomaly {
+            Some((first, anomaly)) => {
+                let fixed = fix::runs(&mut executor, case, first, &anomaly)?;
+                runs.extend(fixed);
+            }
+            None => context.console.note("there is no anomaly to prevent"),
         }
     }
     let name = format!("{} {}", info.engine, info.version);

@@ -1,14 +1,13 @@
-//! The output of `isolde explain`: the answer first, then the statements one by one
-//! and the final rows, then the rules and their manual pages.
+//! The output of `isolde explain`: the answer first, then the final rows, the
+//! statements one by one, and the rules with their manual pages.
 
-use super::ExplainedRun;
+use super::{ExplainedRun, advice};
 use crate::commands::loaded_case::heading;
 use crate::console::{Console, Style};
 use isolde_model::history::{FinalRows, TargetInfo};
 use isolde_model::value::Row;
-use isolde_model::{Case, History, Level, Profile, Verdict};
-use isolde_reference::{Account, AnomalyClass, CitedRule, StepAccount, StepVerdict};
-use isolde_sql::{Dialect, Feature};
+use isolde_model::{Case, History, Profile, Verdict};
+use isolde_reference::{Account, CitedRule, StepAccount, StepVerdict};
 use serde_json::json;
 
 pub fn show(console: &Console, case: &Case, on: &Explained<'_>, runs: &[ExplainedRun]) {
@@ -16,13 +15,14 @@ pub fn show(console: &Console, case: &Case, on: &Explained<'_>, runs: &[Explaine
     for line in answer(console, on, first) {
         console.print(&line);
     }
+    let finals = final_rows(&first.history);
+    for line in &finals {
+        console.print(line);
+    }
     console.print("");
     let title = format!("{}  on {} at {}", heading(case), on.name, first.level);
     console.print(&console.paint(Style::Strong, &title));
     for line in step_lines(console, &first.account.steps, &first.account.rules) {
-        console.print(&line);
-    }
-    for line in final_rows(&first.history) {
         console.print(&line);
     }
     for run in others {
@@ -31,6 +31,9 @@ pub fn show(console: &Console, case: &Case, on: &Explained<'_>, runs: &[Explaine
         console.print(&console.paint(Style::Strong, &heading));
         for line in answer(console, on, run) {
             console.print(&line);
+        }
+        for line in final_rows(&run.history).iter().filter(|line| !finals.contains(line)) {
+            console.print(line);
         }
         let differ = differing_steps(&first.account, &run.account);
         if differ.is_empty() {
@@ -57,7 +60,7 @@ pub struct Explained<'a> {
     /// With its version: `postgres 15.18`.
     pub name: String,
     pub profile: &'a Profile,
-    pub dialect: Dialect,
+    pub info: &'a TargetInfo,
 }
 
 /// What the user asked: what happened, whether it is allowed, and how to prevent it.
@@ -75,47 +78,13 @@ fn answer(console: &Console, on: &Explained<'_>, run: &ExplainedRun) -> Vec<Stri
         format!("{heading}: {}.", anomaly.text),
         format!("{} on {} allows it (documented).", run.level, on.name),
     ];
-    lines.push(format!(
-        "To prevent it: {}.",
-        prevention(on, run.level, anomaly.class).join(", or ")
-    ));
+    let remedies = advice::remedies(on.info, on.profile, run.level, anomaly);
+    let remedies: Vec<String> = remedies.iter().map(|r| r.text(anomaly.class)).collect();
+    lines.push(match remedies.is_empty() {
+        true => "To prevent it: no level of this engine does.".into(),
+        false => format!("To prevent it: {}.", remedies.join(", or ")),
+    });
     lines
-}
-
-/// The weakest level above this one that does not allow an anomaly.
-pub fn safe_level(profile: &Profile, level: Level, class: AnomalyClass) -> Option<Level> {
-    let prevents = |p: &&isolde_model::profile::Promise| {
-        let allows = p.allows.as_ref();
-        p.level > level && allows.is_some_and(|allows| !allows.contains(&class.in_matrix()))
-    };
-    profile.levels.iter().filter(prevents).map(|p| p.level).min()
-}
-
-/// What prevents an anomaly, the least change first.
-fn prevention(on: &Explained<'_>, level: Level, class: AnomalyClass) -> Vec<String> {
-    let mut ways = Vec::new();
-    let locks = on.dialect.has(Feature::ForUpdate);
-    match class {
-        AnomalyClass::LostUpdate => {
-            if locks {
-                ways.push("SELECT … FOR UPDATE before the write".to_string());
-            }
-            ways.push("a single UPDATE that computes the new value".into());
-        }
-        AnomalyClass::WriteSkew if locks => {
-            ways.push("SELECT … FOR UPDATE of the rows that the decision depends on".into());
-        }
-        AnomalyClass::NonRepeatableRead | AnomalyClass::ReadSkew => {
-            ways.push("one statement instead of several reads".into());
-        }
-        _ => {}
-    }
-    match safe_level(on.profile, level, class) {
-        Some(level) => ways.push(level.name().into()),
-        None if ways.is_empty() => ways.push("no level of this engine does".into()),
-        None => {}
-    }
-    ways
 }
 
 /// The tables at the end of a run, one line each.
