@@ -16,6 +16,9 @@ pub struct EngineCapabilities {
     pub gather: Gather,
     /// An UPDATE to the values that are there writes nothing.
     pub skips_equal_updates: bool,
+    /// The assignments of an UPDATE of one table take effect one after the other, so that each
+    /// sees those before it.
+    pub assigns_in_order: bool,
     /// Locking reads and writes see what is current, whatever the snapshot of their
     /// transaction is.
     pub reads_current: bool,
@@ -56,6 +59,7 @@ pub struct CapabilityTable {
     pub returns_deleted: Availability,
     pub gather: Gather,
     pub skips_equal_updates: bool,
+    pub assigns_in_order: bool,
     pub reads_current: bool,
     pub current_reads: CurrentReadScope,
     pub addresses_rows: bool,
@@ -68,6 +72,7 @@ impl CapabilityTable {
         returns_deleted: Availability::Never,
         gather: Gather::StringAgg,
         skips_equal_updates: false,
+        assigns_in_order: false,
         reads_current: false,
         current_reads: CurrentReadScope::Nothing,
         addresses_rows: true,
@@ -80,6 +85,7 @@ impl CapabilityTable {
             returns_deleted: self.returns_deleted.includes(version),
             gather: self.gather,
             skips_equal_updates: self.skips_equal_updates,
+            assigns_in_order: self.assigns_in_order,
             reads_current: self.reads_current,
             current_reads: self.current_reads,
             addresses_rows: self.addresses_rows,
@@ -119,6 +125,7 @@ impl CapabilityOverrides {
             skips_equal_updates: self.skips_equal_updates.unwrap_or(to.skips_equal_updates),
             reads_current: self.reads_current.unwrap_or(to.reads_current),
             current_reads: self.current_reads.unwrap_or(to.current_reads),
+            assigns_in_order: to.assigns_in_order,
             addresses_rows: to.addresses_rows,
         }
     }

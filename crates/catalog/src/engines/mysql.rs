@@ -55,6 +55,7 @@ const LACKS: FeatureExceptions = &[
 pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
     gather: Gather::JsonArrayAgg,
     skips_equal_updates: true,
+    assigns_in_order: true,
     reads_current: true,
     current_reads: CurrentReadScope::OwnAndInner,
     ..CapabilityTable::NONE

@@ -58,8 +58,11 @@ const DIALECT: DialectTable = DialectTable {
 const LACKS: FeatureExceptions =
     &[(Never, &[ForShare, SkipLocked, ReadOnly, Immediate, Check, PartialIndex, FunctionalIndex])];
 
-pub(super) const CAPABILITIES: CapabilityTable =
-    CapabilityTable { current_reads: CurrentReadScope::Own, ..super::mysql::CAPABILITIES };
+pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
+    current_reads: CurrentReadScope::Own,
+    assigns_in_order: false,
+    ..super::mysql::CAPABILITIES
+};
 
 const ISOLATION: &str = "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels";
 const PESSIMISTIC: &str = "https://docs.pingcap.com/tidb/stable/pessimistic-transaction";

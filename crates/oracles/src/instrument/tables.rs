@@ -3,7 +3,7 @@
 use super::{Instrument, Probe, RowsOf, Sent};
 use isolde_sql::fixture::Fixture;
 use isolde_sql::{
-    Binary, Column, Expr, Function, Literal, Select, SelectItem, Source, Stmt, Table, Type,
+    Binary, Column, Expr, Function, Literal, Select, SelectItem, Source, Table, Type,
 };
 
 /// Between a row and the numbers of the statements that wrote it. Neither has it.
@@ -89,7 +89,7 @@ impl Instrument {
         };
         let what = RowsOf::Stored;
         let probe = Probe::Rows { own_columns: 0, table: place, what, predicate: None };
-        Sent { statement: Stmt::Select(select), probe }
+        Sent::new(select, probe)
     }
 
     /// All that is known of a row: its version, its origin, its past where that is kept,

@@ -1,0 +1,158 @@
+//! A query as it is, and below its rows those that name what each query in it read.
+//!
+//! ```text
+//!   with q as (…) select isolde_rows.*, 0, '', '' from (the query) as isolde_rows
+//!   union all select null, 1, <versions>, '' from <sources of one query in it> where <its condition>
+//!   union all select null, 2, '', <versions> from <sources of another> where <its condition>
+//! ```
+
+use super::subquery::rows_of;
+use super::{Cell, Rewritten, is_unsafe_to_repeat, members, subqueries_of, with_views};
+use crate::instrument::tables::text;
+use crate::instrument::{Instrument, NotInstrumented};
+use isolde_sql::{Cte, Expr, Literal, Order, Select, SelectItem, SetOperator, Source};
+
+/// What one query in a statement reads: its sources and condition, and the cells of each row.
+struct Block {
+    rows: Select,
+    cells: Vec<Cell>,
+}
+
+/// The blocks of a statement.
+struct Blocks<'i> {
+    instrument: &'i Instrument,
+    ctes: &'i [Cte],
+    found: Vec<Block>,
+    unobserved: Vec<NotInstrumented>,
+}
+
+impl Instrument {
+    /// A query without `*`, and what all queries in it read below its rows.
+    pub(super) fn appended(&self, select: &Select) -> Result<Rewritten, NotInstrumented> {
+        if members(select).any(|member| member.locking.is_some()) {
+            return Err(NotInstrumented("it locks rows that are put together"));
+        }
+        let mut blocks =
+            Blocks { instrument: self, ctes: &select.ctes, found: Vec::new(), unobserved: vec![] };
+        for cte in &select.ctes {
+            blocks.add_query(&cte.select);
+        }
+        members(select).for_each(|member| blocks.add_member(member));
+        let Blocks { found: blocks, unobserved, .. } = blocks;
+        let own_columns = select.items.len();
+        let count = blocks.iter().map(|block| block.cells.len()).sum();
+        let mut below: Option<Box<Select>> = None;
+        let mut cells: Vec<Cell> = Vec::new();
+        let starts = blocks.iter().scan(0, |next, block| {
+            let start = *next;
+            *next += block.cells.len();
+            Some(start)
+        });
+        let starts: Vec<usize> = starts.collect();
+        for (number, block) in blocks.iter().enumerate().rev() {
+            let mut items: Vec<SelectItem> = Vec::new();
+            items.extend((0..own_columns).map(|_| Expr::Literal(Literal::Null).into()));
+            items.push(Expr::int(number as i64 + 1).into());
+            let start = starts[number];
+            for place in 0..count {
+                let own = place.checked_sub(start).and_then(|at| block.cells.get(at));
+                items.push(own.map_or_else(|| text(""), |cell| cell.of.clone()).into());
+            }
+            let set_operation = below.take().map(|below| (SetOperator::UnionAll, below));
+            below = Some(Box::new(Select { items, set_operation, ..block.rows.clone() }));
+        }
+        blocks.into_iter().for_each(|block| cells.extend(block.cells));
+        let (ctes, whole, mut items) = in_from(select);
+        items.push(Expr::int(0).into());
+        items.extend((0..count).map(|_| text("").into()));
+        let alias = Some("isolde_rows".into());
+        let select = Select {
+            ctes,
+            items,
+            from: Some(Source::Derived { select: Box::new(whole), alias, view: None }),
+            set_operation: below.map(|below| (SetOperator::UnionAll, below)),
+            ..Select::default()
+        };
+        Ok(Rewritten { select, own_columns, cells, appended: true, unobserved })
+    }
+}
+
+/// A query in parts: its CTEs, itself as a query in FROM, and the items that return its columns.
+/// Two columns of a query in FROM may not have the same name.
+pub(in crate::instrument) fn in_from(select: &Select) -> (Vec<Cte>, Select, Vec<SelectItem>) {
+    let mut whole = with_views(select.clone());
+    let ctes = std::mem::take(&mut whole.ctes);
+    if whole.limit.is_none() {
+        // In FROM an order means nothing.
+        whole.order = Order::None;
+    }
+    let mut taken: Vec<String> = Vec::new();
+    let mut items = Vec::new();
+    for (number, item) in whole.items.iter_mut().enumerate() {
+        let name = item.name().map(str::to_string);
+        let is_free = |name: &String| !taken.contains(&name.to_lowercase());
+        let inside = match name.clone().filter(is_free) {
+            Some(name) => name,
+            None => {
+                let inside = format!("isolde_own_{number}");
+                if let SelectItem::Expression { alias, .. } = item {
+                    *alias = Some(inside.clone());
+                }
+                inside
+            }
+        };
+        taken.push(inside.to_lowercase());
+        let outside = name.filter(|name| *name != inside);
+        let of = Expr::Column { qualifier: Some("isolde_rows".into()), name: inside };
+        items.push(SelectItem::Expression { of, alias: outside });
+    }
+    (ctes, whole, items)
+}
+
+impl Blocks<'_> {
+    /// The blocks of a query that depends on nothing around it.
+    fn add_query(&mut self, select: &Select) {
+        if !select.ctes.is_empty() {
+            self.unobserved.push(NotInstrumented("a query inside of it has CTEs of its own"));
+            return;
+        }
+        members(select).for_each(|member| self.add_member(member));
+    }
+
+    fn add_member(&mut self, member: &Select) {
+        let mut cells = Vec::new();
+        for source in member.from_and_joined() {
+            match source {
+                Source::Derived { select, .. } if self.depends_on_outer(select) => {
+                    self.unobserved.push(NotInstrumented("a query in FROM depends on others"));
+                }
+                Source::Derived { select, .. } => self.add_query(select),
+                Source::Table { .. } => {
+                    let place = self.instrument.followed_table(source, self.ctes);
+                    if let (Some(place), Some(visible)) = (place, source.visible_name()) {
+                        let of = self.instrument.version(place, visible);
+                        let predicate = self.instrument.predicate_of(&rows_of(member));
+                        cells.push(Cell { of, predicate });
+                    }
+                }
+            }
+        }
+        for subquery in subqueries_of(member) {
+            let read = self.instrument.read_by_subquery(subquery, self.ctes, &mut self.unobserved);
+            cells.extend(read.into_iter().map(|of| Cell { of, predicate: None }));
+        }
+        if cells.is_empty() {
+            return;
+        }
+        let rows = rows_of(member);
+        if rows.own_expressions().any(is_unsafe_to_repeat) {
+            self.unobserved.push(NotInstrumented("a condition calls a function with an effect"));
+            return;
+        }
+        self.found.push(Block { rows, cells });
+    }
+
+    fn depends_on_outer(&self, select: &Select) -> bool {
+        self.instrument.depends_on_outer(select, self.ctes)
+    }
+}

@@ -1,0 +1,246 @@
+//! A query with the cells of its sources as further columns.
+
+use super::{
+    Cell, Rewritten, is_pure, outside_of_subqueries, subqueries_of, view_by_name, with_views,
+};
+use crate::instrument::tables::column_of;
+use crate::instrument::{Instrument, NotInstrumented, Predicate, is_bare};
+use isolde_sql::{Cte, Expr, Function, Order, OrderKey, Select, SelectItem, Source};
+
+/// How the rows of a query come from those of its sources.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Each from one of each source.
+    Rows,
+    /// Each from several.
+    Groups,
+}
+
+/// The names of columns that inner queries hand out.
+const HANDED: &str = "isolde_seen_";
+
+const COMBINED: NotInstrumented = NotInstrumented("it is a set operation");
+
+impl Instrument {
+    /// A query with its cells after its own columns.
+    pub(in crate::instrument) fn inline(
+        &self,
+        select: &Select,
+        outer_ctes: &[Cte],
+    ) -> Result<Rewritten, NotInstrumented> {
+        if select.set_operation.is_some() {
+            return Err(COMBINED);
+        }
+        let mut observed = select.clone();
+        let own_columns = observed.items.len();
+        let shape = shape(&observed)?;
+        let (mut cells, mut unobserved) = (Vec::new(), Vec::new());
+        let mut ctes: Vec<Cte> = outer_ctes.to_vec();
+        for (at, cte) in observed.ctes.iter_mut().enumerate() {
+            let read = self.reads_followed_tables(&cte.select);
+            match self.handing_out(&cte.select, &ctes, &mut cte.columns) {
+                Ok(inner) => {
+                    cte.select = inner.select;
+                    unobserved.extend(inner.unobserved);
+                }
+                // It is left unchanged, and so is one that reads it.
+                Err(why) if read => unobserved.push(why),
+                Err(_) => {}
+            }
+            if read && !is_handed_on(&select.ctes[at].name, select) {
+                unobserved.push(NotInstrumented("only a subquery reads a CTE"));
+            }
+            ctes.push(cte.clone());
+        }
+        let sources =
+            observed.from.iter_mut().chain(observed.joins.iter_mut().map(|j| &mut j.source));
+        for (source, original) in sources.zip(select.from_and_joined()) {
+            cells.extend(self.source(source, original, select, &ctes, &mut unobserved));
+        }
+        if shape == Shape::Groups {
+            cells.iter_mut().for_each(|cell| cell.of = self.gathered(cell.of.clone()));
+        }
+        if observed.distinct {
+            observed.distinct = false;
+            observed.group_by =
+                observed.items.iter().filter_map(SelectItem::expression).cloned().collect();
+        }
+        for subquery in subqueries_of(select) {
+            if shape == Shape::Groups && self.depends_on_outer(subquery, &ctes) {
+                if self.reads_followed_tables(subquery) {
+                    let why = "a subquery depends on the rows of a group";
+                    unobserved.push(NotInstrumented(why));
+                }
+                continue;
+            }
+            let read = self.read_by_subquery(subquery, &ctes, &mut unobserved);
+            // The probe is returned only with a row of the outer query: its absence
+            // does not mean that the subquery found nothing.
+            cells.extend(read.into_iter().map(|of| Cell { of, predicate: None }));
+        }
+        // By all columns of its own, and no others.
+        if let Order::AllItems { descending } = observed.order {
+            observed.order = by_places(own_columns, descending);
+        }
+        let mut observed = with_views(observed);
+        observed.items.extend(cells.iter().map(|cell| SelectItem::from(cell.of.clone())));
+        Ok(Rewritten { select: observed, own_columns, cells, appended: false, unobserved })
+    }
+
+    /// The cells of one source, which is made to hand them out where it is a query.
+    fn source(
+        &self,
+        source: &mut Source,
+        original: &Source,
+        outer: &Select,
+        ctes: &[Cte],
+        unobserved: &mut Vec<NotInstrumented>,
+    ) -> Vec<Cell> {
+        let Some(visible) = source.visible_name().map(str::to_string) else {
+            if source.derived().is_some_and(|select| self.reads_followed_tables(select)) {
+                unobserved.push(NotInstrumented("a query in FROM has no name"));
+            }
+            return Vec::new();
+        };
+        match source {
+            Source::Table { name, .. } => {
+                if let Some(cte) = ctes.iter().rev().find(|cte| cte.name == *name) {
+                    let within = outer.ctes.iter().find(|c| c.name == *name);
+                    return self.handed(&cte.select, within.map(|c| &c.select), &visible, outer);
+                }
+                match self.table(name) {
+                    Some((place, _)) if self.is_followed(place) => {
+                        let of = self.version(place, &visible);
+                        let alone = Select { ctes: Vec::new(), ..outer.clone() };
+                        vec![Cell { of, predicate: self.predicate_of(&alone) }]
+                    }
+                    _ => Vec::new(),
+                }
+            }
+            Source::Derived { select, view, .. } => {
+                let inner = self.handing_out(select, ctes, &mut Vec::new());
+                let cells = match &inner {
+                    Ok(inner) => {
+                        unobserved.extend(inner.unobserved.iter().copied());
+                        self.handed(&inner.select, original.derived(), &visible, outer)
+                    }
+                    Err(why) => {
+                        unobserved.extend(self.reads_followed_tables(select).then_some(*why));
+                        Vec::new()
+                    }
+                };
+                match (view, inner) {
+                    // It was made to hand out the same.
+                    (Some(_), _) => view_by_name(source),
+                    (None, Ok(inner)) => **select = inner.select,
+                    (None, Err(_)) => {}
+                }
+                cells
+            }
+        }
+    }
+
+    /// An inner query that hands its cells out by name.
+    pub(super) fn handing_out(
+        &self,
+        select: &Select,
+        ctes: &[Cte],
+        columns: &mut Vec<String>,
+    ) -> Result<Rewritten, NotInstrumented> {
+        if select.limit.is_some() {
+            return Err(NotInstrumented("a query inside of it has a LIMIT"));
+        }
+        let mut rewritten = self.inline(select, ctes)?;
+        let handed = &mut rewritten.select.items[rewritten.own_columns..];
+        for (number, item) in handed.iter_mut().enumerate() {
+            if let SelectItem::Expression { alias, .. } = item {
+                *alias = Some(format!("{HANDED}{number}"));
+            }
+        }
+        if !columns.is_empty() {
+            let names = (0..rewritten.cells.len()).map(|number| format!("{HANDED}{number}"));
+            columns.extend(names);
+        }
+        Ok(rewritten)
+    }
+
+    /// What an inner query hands out. Where both it and what is outside look for a
+    /// condition on one table, they look for both.
+    fn handed(
+        &self,
+        observed: &Select,
+        original: Option<&Select>,
+        visible: &str,
+        outer: &Select,
+    ) -> Vec<Cell> {
+        let names = observed.items.iter().filter_map(|item| match item {
+            SelectItem::Expression { alias: Some(alias), .. } if alias.starts_with(HANDED) => {
+                Some(alias)
+            }
+            _ => None,
+        });
+        let alone = outer.joins.is_empty()
+            && outer.having.is_none()
+            && outer.limit.is_none()
+            && outer.offset.is_none();
+        let predicate = original
+            .filter(|inner| alone && is_bare(inner) && passes_columns_on(inner))
+            .and_then(|inner| self.predicate_of(inner))
+            .and_then(|inner: Predicate| inner.and(outer.filter.as_ref()));
+        names
+            .map(|name| Cell { of: column_of(visible, name), predicate: predicate.clone() })
+            .collect()
+    }
+}
+
+/// Whether the rows of a CTE reach the query through FROM, directly or through another CTE.
+fn is_handed_on(name: &str, select: &Select) -> bool {
+    let reads = |s: &Select| s.from_and_joined().any(|source| source.table() == Some(name));
+    reads(select)
+        || select
+            .ctes
+            .iter()
+            .any(|cte| cte.name != name && reads(&cte.select) && is_handed_on(&cte.name, select))
+}
+
+/// Whether each item is a column under its own name, so that a condition outside means
+/// the same inside.
+fn passes_columns_on(inner: &Select) -> bool {
+    inner
+        .items
+        .iter()
+        .all(|item| matches!(item, SelectItem::Expression { of: Expr::Column { .. }, alias: None }))
+}
+
+fn shape(select: &Select) -> Result<Shape, NotInstrumented> {
+    let mut aggregates = !select.group_by.is_empty() || select.having.is_some();
+    let mut windows = false;
+    let mut unknown = false;
+    for expression in select.items.iter().filter_map(SelectItem::expression) {
+        outside_of_subqueries(expression, &mut |e| match e {
+            Expr::Aggregate { .. } => aggregates = true,
+            Expr::Window { .. } => windows = true,
+            Expr::Call(Function::Named(name), _) => unknown |= !is_pure(name),
+            _ => {}
+        });
+    }
+    let columns_alone = || {
+        let plain = |item: &SelectItem| matches!(item.expression(), Some(Expr::Column { .. }));
+        select.items.iter().all(plain)
+    };
+    if unknown {
+        return Err(NotInstrumented("it calls a function that may be an aggregate"));
+    }
+    match (aggregates, windows, select.distinct) {
+        (false, _, false) => Ok(Shape::Rows),
+        (true, false, false) => Ok(Shape::Groups),
+        (false, false, true) if columns_alone() => Ok(Shape::Groups),
+        _ => Err(NotInstrumented("it puts rows together in more than one way")),
+    }
+}
+
+fn by_places(count: usize, descending: bool) -> Order {
+    let key =
+        |place: usize| OrderKey { of: Expr::int(place as i64), descending, nulls_first: None };
+    Order::By((1..=count).map(key).collect())
+}
