@@ -87,8 +87,9 @@ fn instrumented(
 /// Whether a case has no statement that is documented to behave otherwise.
 fn is_fit(plan: &Plan, capabilities: &EngineCapabilities) -> bool {
     // An index that covers a query does not cover the instrumented query: InnoDB then reads the
-    // rows by another index and locks the rows of that one.
-    let one_way = |t: &Table| t.indexes.is_empty() && t.unique.is_empty();
+    // rows by another index and locks the rows of that one. A foreign key has an index.
+    let one_way =
+        |t: &Table| t.indexes.is_empty() && t.unique.is_empty() && t.foreign_keys.is_empty();
     if capabilities.family == Family::Mysql && !plan.schema.tables.iter().all(one_way) {
         return false;
     }

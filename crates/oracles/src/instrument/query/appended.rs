@@ -7,7 +7,9 @@
 //! ```
 
 use super::subquery::rows_of;
-use super::{Cell, Rewritten, is_unsafe_to_repeat, members, subqueries_of, with_views};
+use super::{
+    Cell, Rewritten, Scope, is_unsafe_to_repeat, members, subqueries_of, used_ctes, with_views,
+};
 use crate::instrument::tables::text;
 use crate::instrument::{Instrument, NotInstrumented};
 use isolde_sql::{Cte, Expr, Literal, Order, Select, SelectItem, SetOperator, Source};
@@ -21,7 +23,7 @@ struct Block {
 /// The blocks of a statement.
 struct Blocks<'i> {
     instrument: &'i Instrument,
-    ctes: &'i [Cte],
+    scope: &'i Scope,
     found: Vec<Block>,
     unobserved: Vec<NotInstrumented>,
 }
@@ -32,9 +34,10 @@ impl Instrument {
         if members(select).any(|member| member.locking.is_some()) {
             return Err(NotInstrumented("it locks rows that are put together"));
         }
+        let scope = &Scope { ctes: select.ctes.clone(), ..Scope::STATEMENT };
         let mut blocks =
-            Blocks { instrument: self, ctes: &select.ctes, found: Vec::new(), unobserved: vec![] };
-        for cte in &select.ctes {
+            Blocks { instrument: self, scope, found: Vec::new(), unobserved: Vec::new() };
+        for cte in used_ctes(select) {
             blocks.add_query(&cte.select);
         }
         members(select).for_each(|member| blocks.add_member(member));
@@ -128,7 +131,7 @@ impl Blocks<'_> {
                 }
                 Source::Derived { select, .. } => self.add_query(select),
                 Source::Table { .. } => {
-                    let place = self.instrument.followed_table(source, self.ctes);
+                    let place = self.instrument.followed_table(source, self.scope);
                     if let (Some(place), Some(visible)) = (place, source.visible_name()) {
                         let of = self.instrument.version(place, visible);
                         let predicate = self.instrument.predicate_of(&rows_of(member));
@@ -138,7 +141,7 @@ impl Blocks<'_> {
             }
         }
         for subquery in subqueries_of(member) {
-            let read = self.instrument.read_by_subquery(subquery, self.ctes, &mut self.unobserved);
+            let read = self.instrument.read_by_subquery(subquery, self.scope, &mut self.unobserved);
             cells.extend(read.into_iter().map(|of| Cell { of, predicate: None }));
         }
         if cells.is_empty() {
@@ -153,6 +156,6 @@ impl Blocks<'_> {
     }
 
     fn depends_on_outer(&self, select: &Select) -> bool {
-        self.instrument.depends_on_outer(select, self.ctes)
+        self.instrument.depends_on_outer(select, self.scope)
     }
 }

@@ -1,11 +1,12 @@
 //! A query with the cells of its sources as further columns.
 
 use super::{
-    Cell, Rewritten, is_pure, outside_of_subqueries, subqueries_of, view_by_name, with_views,
+    Cell, Rewritten, Scope, is_pure, members, outside_of_subqueries, subqueries_of, used_ctes,
+    view_by_name, with_views,
 };
-use crate::instrument::tables::column_of;
+use crate::instrument::tables::{column_of, text};
 use crate::instrument::{Instrument, NotInstrumented, Predicate, is_bare};
-use isolde_sql::{Cte, Expr, Function, Order, OrderKey, Select, SelectItem, Source};
+use isolde_sql::{Expr, Function, Order, OrderKey, Select, SelectItem, SetOperator, Source};
 
 /// How the rows of a query come from those of its sources.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,43 +20,26 @@ enum Shape {
 /// The names of columns that inner queries hand out.
 const HANDED: &str = "isolde_seen_";
 
-const COMBINED: NotInstrumented = NotInstrumented("it is a set operation");
-
 impl Instrument {
     /// A query with its cells after its own columns.
     pub(in crate::instrument) fn inline(
         &self,
         select: &Select,
-        outer_ctes: &[Cte],
+        outer: &Scope,
     ) -> Result<Rewritten, NotInstrumented> {
         if select.set_operation.is_some() {
-            return Err(COMBINED);
+            return self.inline_members(select, outer);
         }
         let mut observed = select.clone();
         let own_columns = observed.items.len();
         let shape = shape(&observed)?;
         let (mut cells, mut unobserved) = (Vec::new(), Vec::new());
-        let mut ctes: Vec<Cte> = outer_ctes.to_vec();
-        for (at, cte) in observed.ctes.iter_mut().enumerate() {
-            let read = self.reads_followed_tables(&cte.select);
-            match self.handing_out(&cte.select, &ctes, &mut cte.columns) {
-                Ok(inner) => {
-                    cte.select = inner.select;
-                    unobserved.extend(inner.unobserved);
-                }
-                // It is left unchanged, and so is one that reads it.
-                Err(why) if read => unobserved.push(why),
-                Err(_) => {}
-            }
-            if read && !is_handed_on(&select.ctes[at].name, select) {
-                unobserved.push(NotInstrumented("only a subquery reads a CTE"));
-            }
-            ctes.push(cte.clone());
-        }
+        let mut scope = outer.clone();
+        self.ctes_handing_out(&mut observed, select, &mut scope, &mut unobserved);
         let sources =
             observed.from.iter_mut().chain(observed.joins.iter_mut().map(|j| &mut j.source));
         for (source, original) in sources.zip(select.from_and_joined()) {
-            cells.extend(self.source(source, original, select, &ctes, &mut unobserved));
+            cells.extend(self.source(source, original, select, &scope, &mut unobserved));
         }
         if shape == Shape::Groups {
             cells.iter_mut().for_each(|cell| cell.of = self.gathered(cell.of.clone()));
@@ -66,14 +50,14 @@ impl Instrument {
                 observed.items.iter().filter_map(SelectItem::expression).cloned().collect();
         }
         for subquery in subqueries_of(select) {
-            if shape == Shape::Groups && self.depends_on_outer(subquery, &ctes) {
+            if shape == Shape::Groups && self.depends_on_outer(subquery, &scope) {
                 if self.reads_followed_tables(subquery) {
                     let why = "a subquery depends on the rows of a group";
                     unobserved.push(NotInstrumented(why));
                 }
                 continue;
             }
-            let read = self.read_by_subquery(subquery, &ctes, &mut unobserved);
+            let read = self.read_by_subquery(subquery, &scope, &mut unobserved);
             // The probe is returned only with a row of the outer query: its absence
             // does not mean that the subquery found nothing.
             cells.extend(read.into_iter().map(|of| Cell { of, predicate: None }));
@@ -87,13 +71,94 @@ impl Instrument {
         Ok(Rewritten { select: observed, own_columns, cells, appended: false, unobserved })
     }
 
+    /// Makes the CTEs of a query hand out what they read, and adds them to those in scope.
+    fn ctes_handing_out(
+        &self,
+        observed: &mut Select,
+        select: &Select,
+        scope: &mut Scope,
+        unobserved: &mut Vec<NotInstrumented>,
+    ) {
+        let used: Vec<&str> = used_ctes(select).into_iter().map(|cte| cte.name.as_str()).collect();
+        for cte in &mut observed.ctes {
+            let read = used.contains(&cte.name.as_str()) && self.reads_followed_tables(&cte.select);
+            match self.handing_out(&cte.select, scope, &mut cte.columns) {
+                Ok(inner) => {
+                    cte.select = inner.select;
+                    unobserved.extend(inner.unobserved.into_iter().filter(|_| read));
+                }
+                // It is left unchanged, and so is one that reads it.
+                Err(why) => unobserved.extend(read.then_some(why)),
+            }
+            if read && !is_handed_on(&cte.name, select) {
+                unobserved.push(NotInstrumented("only a subquery reads a CTE"));
+            }
+            scope.ctes.push(cte.clone());
+        }
+    }
+
+    /// A UNION ALL, each member with cells in columns of their own.
+    fn inline_members(&self, select: &Select, outer: &Scope) -> Result<Rewritten, NotInstrumented> {
+        let operators = members(select).filter_map(|member| member.set_operation.as_ref());
+        let is_simple = |member: &Select| {
+            member.order == Order::None && member.limit.is_none() && member.locking.is_none()
+        };
+        if !operators.into_iter().all(|(operator, _)| *operator == SetOperator::UnionAll)
+            || !members(select).skip(1).all(is_simple)
+            || select.locking.is_some()
+        {
+            return Err(NotInstrumented("a set operation puts rows together"));
+        }
+        let mut whole = select.clone();
+        let (mut scope, mut unobserved) = (outer.clone(), Vec::new());
+        self.ctes_handing_out(&mut whole, select, &mut scope, &mut unobserved);
+        let own_columns = select.items.len();
+        let mut rewritten = Vec::new();
+        for member in members(select) {
+            let alone = Select {
+                ctes: Vec::new(),
+                set_operation: None,
+                order: Order::None,
+                limit: None,
+                offset: None,
+                ..member.clone()
+            };
+            rewritten.push(self.inline(&alone, &scope)?);
+        }
+        let count: usize = rewritten.iter().map(|member| member.cells.len()).sum();
+        let mut cells: Vec<Cell> = Vec::new();
+        let mut all = Vec::new();
+        for member in rewritten {
+            let Rewritten { select: mut alone, cells: own, unobserved: more, .. } = member;
+            let mut items: Vec<SelectItem> = (0..count).map(|_| text("").into()).collect();
+            let added = alone.items.split_off(own_columns);
+            items.splice(cells.len()..cells.len() + added.len(), added);
+            alone.items.extend(items);
+            cells.extend(own);
+            unobserved.extend(more);
+            all.push(alone);
+        }
+        let mut combined: Option<Select> = None;
+        for member in all.into_iter().rev() {
+            let below = combined.take().map(|below| (SetOperator::UnionAll, Box::new(below)));
+            combined = Some(Select { set_operation: below, ..member });
+        }
+        let order = match whole.order {
+            Order::AllItems { descending } => by_places(own_columns, descending),
+            order => order,
+        };
+        let Select { ctes, limit, offset, .. } = whole;
+        let select = Select { ctes, order, limit, offset, ..combined.unwrap_or_default() };
+        Ok(Rewritten { select, own_columns, cells, appended: false, unobserved })
+    }
+
     /// The cells of one source, which is made to hand them out where it is a query.
     fn source(
         &self,
         source: &mut Source,
         original: &Source,
         outer: &Select,
-        ctes: &[Cte],
+        scope: &Scope,
         unobserved: &mut Vec<NotInstrumented>,
     ) -> Vec<Cell> {
         let Some(visible) = source.visible_name().map(str::to_string) else {
@@ -104,7 +169,7 @@ impl Instrument {
         };
         match source {
             Source::Table { name, .. } => {
-                if let Some(cte) = ctes.iter().rev().find(|cte| cte.name == *name) {
+                if let Some(cte) = scope.cte(name) {
                     let within = outer.ctes.iter().find(|c| c.name == *name);
                     return self.handed(&cte.select, within.map(|c| &c.select), &visible, outer);
                 }
@@ -118,7 +183,7 @@ impl Instrument {
                 }
             }
             Source::Derived { select, view, .. } => {
-                let inner = self.handing_out(select, ctes, &mut Vec::new());
+                let inner = self.handing_out(select, scope, &mut Vec::new());
                 let cells = match &inner {
                     Ok(inner) => {
                         unobserved.extend(inner.unobserved.iter().copied());
@@ -144,13 +209,13 @@ impl Instrument {
     pub(super) fn handing_out(
         &self,
         select: &Select,
-        ctes: &[Cte],
+        scope: &Scope,
         columns: &mut Vec<String>,
     ) -> Result<Rewritten, NotInstrumented> {
         if select.limit.is_some() {
             return Err(NotInstrumented("a query inside of it has a LIMIT"));
         }
-        let mut rewritten = self.inline(select, ctes)?;
+        let mut rewritten = self.inline(select, scope)?;
         let handed = &mut rewritten.select.items[rewritten.own_columns..];
         for (number, item) in handed.iter_mut().enumerate() {
             if let SelectItem::Expression { alias, .. } = item {
@@ -195,7 +260,9 @@ impl Instrument {
 
 /// Whether the rows of a CTE reach the query through FROM, directly or through another CTE.
 fn is_handed_on(name: &str, select: &Select) -> bool {
-    let reads = |s: &Select| s.from_and_joined().any(|source| source.table() == Some(name));
+    let reads = |s: &Select| {
+        members(s).any(|m| m.from_and_joined().any(|source| source.table() == Some(name)))
+    };
     reads(select)
         || select
             .ctes

@@ -19,13 +19,33 @@ mod stars;
 mod subquery;
 
 pub(super) use appended::in_from;
+pub(super) use subquery::READ_BY_WRITE;
 
 use super::predicate::Predicate;
 use super::{Instrument, NotInstrumented, Probe, Sent};
 use isolde_catalog::Gather;
 use isolde_model::parsed_case::pure_functions;
 use isolde_sql::functions::FUNCTIONS;
-use isolde_sql::{Cte, Expr, Function, Select, Source, Stmt, View};
+use isolde_sql::{Cte, Expr, Function, Select, Source, Stmt, View, sources_below};
+
+/// Where a query stands.
+#[derive(Clone)]
+pub(super) struct Scope {
+    /// The CTEs that it may read.
+    ctes: Vec<Cte>,
+    /// Whether its subqueries may be repeated: a write that reads current rows would lock more.
+    repeats_subqueries: bool,
+}
+
+impl Scope {
+    /// A query that is a statement.
+    const STATEMENT: Scope = Scope { ctes: Vec::new(), repeats_subqueries: true };
+
+    /// The last CTE of this name.
+    fn cte(&self, name: &str) -> Option<&Cte> {
+        self.ctes.iter().rev().find(|cte| cte.name == name)
+    }
+}
 
 /// A column that names versions, and the predicate of which it has all.
 #[derive(Clone)]
@@ -48,7 +68,7 @@ pub(super) struct Rewritten {
 impl Instrument {
     pub(super) fn select(&self, select: &Select) -> Result<Sent, NotInstrumented> {
         let plain = self.with_columns_named(select, &[])?;
-        let rewritten = match self.inline(&plain, &[]) {
+        let rewritten = match self.inline(&plain, &Scope::STATEMENT) {
             Ok(inline) if inline.unobserved.is_empty() => inline,
             other => match (other, self.appended(&plain)) {
                 (Ok(inline), Ok(below)) if inline.unobserved.len() <= below.unobserved.len() => {
@@ -69,16 +89,21 @@ impl Instrument {
     /// others stand on first. One that cannot be instrumented stays unchanged.
     pub(super) fn views(&self) -> Vec<View> {
         let observed = |view: &View| {
-            let select = self.handing_out(&view.select, &[], &mut Vec::new());
+            let select = self.handing_out(&view.select, &Scope::STATEMENT, &mut Vec::new());
             let select = select.map_or_else(|_| view.select.clone(), |inner| inner.select);
             View { name: view.name.clone(), select: with_views(select) }
         };
         self.schema.views.iter().map(observed).collect()
     }
 
+    /// The query of a write.
+    pub(super) fn scope_of_write(&self) -> Scope {
+        Scope { ctes: Vec::new(), repeats_subqueries: !self.capabilities.reads_current }
+    }
+
     /// The place of a table whose versions a source can name.
-    pub(super) fn followed_table(&self, source: &Source, ctes: &[Cte]) -> Option<usize> {
-        let name = source.table().filter(|name| !ctes.iter().any(|cte| cte.name == *name))?;
+    pub(super) fn followed_table(&self, source: &Source, scope: &Scope) -> Option<usize> {
+        let name = source.table().filter(|name| scope.cte(name).is_none())?;
         self.place(name).filter(|place| self.is_followed(*place))
     }
 
@@ -103,6 +128,22 @@ impl Instrument {
 /// A query and those that a set operation combines it with.
 pub(super) fn members(select: &Select) -> impl Iterator<Item = &Select> {
     std::iter::successors(Some(select), |s| s.set_operation.as_ref().map(|(_, other)| &**other))
+}
+
+/// The CTEs of a query that it reads, directly or through others.
+fn used_ctes(select: &Select) -> Vec<&Cte> {
+    let mut names: Vec<&str> = select.from_and_joined().filter_map(Source::table).collect();
+    // The first parts of a query are its CTEs.
+    names.extend(select.parts().skip(select.ctes.len()).flat_map(Select::sources));
+    names.extend(select.own_expressions().flat_map(sources_below));
+    let mut used: Vec<&Cte> = Vec::new();
+    for cte in select.ctes.iter().rev() {
+        if names.contains(&cte.name.as_str()) {
+            names.extend(cte.select.sources());
+            used.insert(0, cte);
+        }
+    }
+    used
 }
 
 /// Visits an expression without what is inside of its subqueries.

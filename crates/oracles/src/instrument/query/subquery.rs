@@ -1,10 +1,14 @@
 //! What a subquery of an expression reads: the same tables and conditions once more, for their
 //! versions, evaluated next to the row that the subquery is evaluated for.
 
-use super::{is_unsafe_to_repeat, members, subqueries_of, with_views};
+use super::{Scope, is_unsafe_to_repeat, members, subqueries_of, with_views};
 use crate::instrument::tables::text;
 use crate::instrument::{Instrument, NotInstrumented};
 use isolde_sql::{Cte, Expr, Function, Order, Select, SelectItem, Source, Unary};
+
+/// Why what a subquery reads is not revealed.
+pub(in crate::instrument) const READ_BY_WRITE: NotInstrumented =
+    NotInstrumented("a subquery of a write reads rows");
 
 impl Instrument {
     /// Expressions that name all versions that a subquery reads, in the place of the subquery.
@@ -12,10 +16,15 @@ impl Instrument {
     pub(in crate::instrument) fn read_by_subquery(
         &self,
         subquery: &Select,
-        ctes: &[Cte],
+        scope: &Scope,
         unobserved: &mut Vec<NotInstrumented>,
     ) -> Vec<Expr> {
         let mut found = Vec::new();
+        if !scope.repeats_subqueries {
+            let reads = self.reads_followed_tables(subquery);
+            unobserved.extend(reads.then_some(READ_BY_WRITE));
+            return found;
+        }
         for member in members(subquery).filter(|member| self.reads_followed_tables(member)) {
             if !member.ctes.is_empty() {
                 unobserved.push(NotInstrumented("a subquery has CTEs"));
@@ -23,19 +32,19 @@ impl Instrument {
             }
             for source in member.from_and_joined() {
                 if let Source::Derived { select, .. } = source {
-                    found.extend(self.read_by_subquery(select, ctes, unobserved));
+                    found.extend(self.read_by_subquery(select, scope, unobserved));
                 }
             }
             let mut of_rows: Vec<Expr> = member
                 .from_and_joined()
                 .filter_map(|source| {
-                    let place = self.followed_table(source, ctes)?;
+                    let place = self.followed_table(source, scope)?;
                     Some(self.version(place, source.visible_name()?))
                 })
                 .collect();
             let own = of_rows.len();
             for inner in subqueries_of(member) {
-                of_rows.extend(self.read_by_subquery(inner, ctes, unobserved));
+                of_rows.extend(self.read_by_subquery(inner, scope, unobserved));
             }
             if of_rows.is_empty() {
                 continue;
@@ -50,7 +59,7 @@ impl Instrument {
             }
             // An aggregate of nothing but columns of the queries around is one of theirs.
             let anchor = match own {
-                0 => self.a_column(member, ctes),
+                0 => self.a_column(member, scope),
                 _ => None,
             };
             if own == 0 && anchor.is_none() {
@@ -70,16 +79,16 @@ impl Instrument {
     }
 
     /// A column of a source whose columns have names.
-    fn a_column(&self, select: &Select, ctes: &[Cte]) -> Option<Expr> {
+    fn a_column(&self, select: &Select, scope: &Scope) -> Option<Expr> {
         select.from_and_joined().find_map(|source| {
-            let name = self.columns_of(source, ctes)?.into_iter().next()?;
+            let name = self.columns_of(source, &scope.ctes)?.into_iter().next()?;
             Some(Expr::Column { qualifier: Some(source.visible_name()?.into()), name })
         })
     }
 
     /// Whether a subquery uses a column of the queries around it, as far as that can be told.
-    pub(super) fn depends_on_outer(&self, select: &Select, ctes: &[Cte]) -> bool {
-        self.uses_other_columns(select, ctes, &mut Vec::new())
+    pub(super) fn depends_on_outer(&self, select: &Select, scope: &Scope) -> bool {
+        self.uses_other_columns(select, &scope.ctes, &mut Vec::new())
     }
 
     fn uses_other_columns(

@@ -4,6 +4,7 @@
 
 use super::super::query::{Rewritten, in_from, members, subqueries_of};
 use super::super::tables::{NEXT, column_of, row_column, text};
+use super::marks::AssignmentOrder;
 use crate::instrument::{
     Instrument, NotInstrumented, Probe, RowsOf, Sent, StatementId, is_bare, plain,
 };
@@ -54,7 +55,7 @@ impl Instrument {
             let values = sets.iter_mut().map(|(_, value)| value).chain(filter);
             self.prepare(values, &mut unobserved)?;
             // In MySQL's family these are always evaluated one after the other.
-            *sets = self.marked(id, (place, table), qualifier, sets, true)?;
+            *sets = self.marked(id, (place, table), qualifier, sets, AssignmentOrder::InOrder)?;
         }
         let own_columns =
             self.returning(&mut observed.returning, (table, None), (place, qualifier))?;
@@ -79,9 +80,10 @@ impl Instrument {
     /// The versions that the subqueries of values read.
     fn versions_below(&self, values: &[Expr], unobserved: &mut Vec<NotInstrumented>) -> Expr {
         let items = values.iter().cloned().map(SelectItem::from).collect();
+        let scope = &self.scope_of_write();
         let values = Select { items, ..Select::default() };
         let subqueries = subqueries_of(&values).into_iter();
-        let read = subqueries.flat_map(|select| self.read_by_subquery(select, &[], unobserved));
+        let read = subqueries.flat_map(|select| self.read_by_subquery(select, scope, unobserved));
         self.named_versions(read.collect())
     }
 
@@ -103,7 +105,7 @@ impl Instrument {
     ) -> Result<Select, NotInstrumented> {
         let select = self.with_columns_named(select, &[])?;
         let prefix = text(&format!("{place}s{id}:"));
-        let rewritten = match self.inline(&select, &[]) {
+        let rewritten = match self.inline(&select, &self.scope_of_write()) {
             Ok(rewritten) => rewritten,
             Err(why) => {
                 if self.reads_followed_tables(&select) {
@@ -140,7 +142,8 @@ impl Instrument {
         }
         let mut rows = vec![prefix.clone()];
         for source in select.from_and_joined() {
-            let (from, visible) = (self.followed_table(source, &[])?, source.visible_name()?);
+            let (from, visible) =
+                (self.followed_table(source, &self.scope_of_write())?, source.visible_name()?);
             let row = column_of(visible, &row_column(from));
             // Of an outer join there may be none.
             rows.extend([Expr::Call(Function::Coalesce, vec![row, text("")]), text("+")]);

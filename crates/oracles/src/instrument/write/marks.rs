@@ -5,9 +5,12 @@
 //! and what the write leaves is compared with it:
 //!
 //! ```text
-//!   in order:   past = past + image,  the assignments,  writes and past by (image = the last of past)
-//!   otherwise:  past and writes by (every new value = the old one),  the assignments
+//!   in order:      past = past + image,  the assignments,  writes and past by (image = the last of past)
+//!   on the old row: past and writes by (every new value = the old one),  the assignments
 //! ```
+//!
+//! MySQL evaluates an UPDATE in either way where it may run it as a join. Then both are sent, and
+//! what the first assignment leaves tells which of them holds.
 
 use super::super::query::is_unsafe_to_repeat;
 use super::super::tables::{
@@ -17,64 +20,121 @@ use super::Sets;
 use crate::instrument::{Instrument, NotInstrumented, StatementId};
 use isolde_sql::{Binary, Class, Column, Expr, Function, Table, Type};
 
+/// What the assignments of a write see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AssignmentOrder {
+    /// Each the ones before it.
+    InOrder,
+    /// The old row.
+    Simultaneous,
+    /// One or the other, as the engine plans the statement.
+    AsPlanned,
+}
+
+/// A marked table: the statement, the names of its columns, and what the comparisons need.
+struct Marks<'a> {
+    instrument: &'a Instrument,
+    table: &'a Table,
+    qualifier: &'a str,
+    past: String,
+    writes: String,
+    id: StatementId,
+}
+
 impl Instrument {
-    /// The assignments of a write with those to the added columns. `in_order` says whether each
-    /// sees those before it.
+    /// The assignments of a write with those to the added columns.
     pub(super) fn marked(
         &self,
         id: StatementId,
         (place, table): (usize, &Table),
         qualifier: &str,
         sets: &Sets,
-        in_order: bool,
+        order: AssignmentOrder,
     ) -> Result<Sets, NotInstrumented> {
-        let writes = writes_column(place);
-        let of = |name: &str| column_of(qualifier, name);
-        let number = self.joined(vec![of(&writes), text(&format!("{NEXT}{id}"))]);
-        if self.capabilities.returns_written {
-            let mut marked = vec![(writes, number)];
-            marked.extend(sets.iter().cloned());
-            return Ok(marked);
-        }
-        let past = past_column(place);
-        let image = || self.joined(vec![self.image(table, qualifier), text(&IMAGE.to_string())]);
-        let kept = self.joined(vec![of(&past), image()]);
-        if !self.capabilities.skips_equal_updates {
-            let mut marked = vec![(past, kept), (writes, number)];
-            marked.extend(sets.iter().cloned());
-            return Ok(marked);
-        }
-        if in_order {
-            // The images hold no wildcards.
-            let last = self.joined(vec![text(&format!("%{IMAGE}")), image()]);
-            let stays = Expr::Like {
-                of: Box::new(self.joined(vec![text(&IMAGE.to_string()), of(&past)])),
-                pattern: Box::new(last),
-                negated: false,
-            };
-            let length = |of: Expr| Expr::Call(Function::Length, vec![of]);
-            let shorter = Expr::binary(Binary::Minus, length(of(&past)), length(image()));
-            let cut = Expr::Call(Function::Named("left".into()), vec![of(&past), shorter]);
-            let mut marked = vec![(past.clone(), kept)];
-            marked.extend(sets.iter().cloned());
-            marked.push((writes.clone(), either(stays.clone(), of(&writes), number)));
-            marked.push((past.clone(), either(stays, cut, of(&past))));
-            return Ok(marked);
-        }
-        if self.capabilities.assigns_in_order && uses_an_earlier_one(sets) {
-            return Err(NotInstrumented("an assignment uses what one before it may have changed"));
-        }
-        let mut marked = match nothing_changes(table, qualifier, sets) {
-            Some(stays) => vec![
-                (past.clone(), either(stays.clone(), of(&past), kept)),
-                (writes.clone(), either(stays, of(&writes), number)),
-            ],
-            None => return Err(NotInstrumented("whether it changes a row is not known")),
+        let (past, writes) = (past_column(place), writes_column(place));
+        let marks = Marks { instrument: self, table, qualifier, past, writes, id };
+        let (before, after) = if self.capabilities.returns_written {
+            (vec![marks.next()], Vec::new())
+        } else if !self.capabilities.skips_equal_updates {
+            (vec![(marks.past.clone(), marks.kept("")), marks.next()], Vec::new())
+        } else if order == AssignmentOrder::Simultaneous {
+            (marks.by_values(nothing_changes(table, qualifier, sets)?), Vec::new())
+        } else {
+            // Only this statement ends the past so.
+            let seal = format!("{id}#");
+            let mut after = marks.by_image(&seal);
+            if order == AssignmentOrder::AsPlanned {
+                let by_values = marks.by_values(nothing_changes(table, qualifier, sets)?);
+                for ((_, value), (_, other)) in after.iter_mut().zip(by_values.into_iter().rev()) {
+                    let sealed = like(marks.of(&marks.past), text(&format!("%{IMAGE}{seal}")));
+                    *value = choose(sealed, value.clone(), other);
+                }
+            }
+            (vec![(marks.past.clone(), marks.kept(&seal))], after)
         };
-        marked.extend(sets.iter().cloned());
-        Ok(marked)
+        Ok(before.into_iter().chain(sets.iter().cloned()).chain(after).collect())
+    }
+}
+
+impl Marks<'_> {
+    fn of(&self, column: &str) -> Expr {
+        column_of(self.qualifier, column)
     }
 
+    /// The list of writers with this statement.
+    fn number(&self) -> Expr {
+        let next = text(&format!("{NEXT}{}", self.id));
+        self.instrument.joined(vec![self.of(&self.writes), next])
+    }
+
+    fn next(&self) -> (String, Expr) {
+        (self.writes.clone(), self.number())
+    }
+
+    fn image(&self, seal: &str) -> Expr {
+        let image = self.instrument.image(self.table, self.qualifier);
+        self.instrument.joined(vec![image, text(&format!("{IMAGE}{seal}"))])
+    }
+
+    /// The past with the row as it is.
+    fn kept(&self, seal: &str) -> Expr {
+        self.instrument.joined(vec![self.of(&self.past), self.image(seal)])
+    }
+
+    /// Past and list, before the assignments.
+    fn by_values(&self, equal: Expr) -> Sets {
+        let (past, writes) = (self.of(&self.past), self.of(&self.writes));
+        vec![
+            (self.past.clone(), choose(equal.clone(), past, self.kept(""))),
+            (self.writes.clone(), choose(equal, writes, self.number())),
+        ]
+    }
+
+    /// List and past, after the assignments: the past ends with the old row and the seal.
+    fn by_image(&self, seal: &str) -> Sets {
+        let joined = |parts| self.instrument.joined(parts);
+        let (past, writes) = (self.of(&self.past), self.of(&self.writes));
+        // The images hold no wildcards.
+        let equal = like(
+            joined(vec![text(&IMAGE.to_string()), past.clone()]),
+            joined(vec![text(&format!("%{IMAGE}")), self.image(seal)]),
+        );
+        let length = |of: Expr| Expr::Call(Function::Length, vec![of]);
+        let without = |end: Expr| {
+            let length = Expr::binary(Binary::Minus, length(past.clone()), end);
+            Expr::Call(Function::Named("left".into()), vec![past.clone(), length])
+        };
+        vec![
+            (self.writes.clone(), choose(equal.clone(), writes, self.number())),
+            (
+                self.past.clone(),
+                choose(equal, without(length(self.image(seal))), without(length(text(seal)))),
+            ),
+        ]
+    }
+}
+
+impl Instrument {
     /// What a row holds, as text.
     fn image(&self, table: &Table, qualifier: &str) -> Expr {
         let cell = |column: &Column| {
@@ -91,36 +151,27 @@ impl Instrument {
     }
 }
 
-fn either(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
+fn choose(condition: Expr, then: Expr, otherwise: Expr) -> Expr {
     let branches = vec![(condition, then)];
     Expr::Case { operand: None, branches, otherwise: Some(Box::new(otherwise)) }
 }
 
-/// Whether an assignment mentions the column of one before it.
-fn uses_an_earlier_one(sets: &Sets) -> bool {
-    sets.iter().enumerate().any(|(number, (_, value))| {
-        let mut found = false;
-        value.visit(&mut |e| {
-            if let Expr::Column { name, .. } = e {
-                found |= sets[..number].iter().any(|(column, _)| column == name);
-            }
-        });
-        found
-    })
+fn like(of: Expr, pattern: Expr) -> Expr {
+    Expr::Like { of: Box::new(of), pattern: Box::new(pattern), negated: false }
 }
 
-/// That every assignment leaves its column as it is, where the values are those that are computed
-/// on the old row. None where that cannot be expressed without computing something twice that may
-/// differ.
-fn nothing_changes(table: &Table, qualifier: &str, sets: &Sets) -> Option<Expr> {
+/// That every assignment leaves its column as it is, where all are evaluated on the old row.
+fn nothing_changes(table: &Table, qualifier: &str, sets: &Sets) -> Result<Expr, NotInstrumented> {
+    const UNKNOWN: NotInstrumented = NotInstrumented("whether it changes a row is not known");
     let mut all: Option<Expr> = None;
     for (name, new) in sets {
         let mut is_default = false;
         new.visit(&mut |e| is_default |= *e == Expr::Default);
+        // Computed twice, it may differ.
         if is_default || is_unsafe_to_repeat(new) {
-            return None;
+            return Err(UNKNOWN);
         }
-        let column = table.column(name)?;
+        let column = table.column(name).ok_or(UNKNOWN)?;
         let same = Expr::binary(
             Binary::NotDistinct,
             stored(column_of(qualifier, name), &column.of_type),
@@ -128,7 +179,7 @@ fn nothing_changes(table: &Table, qualifier: &str, sets: &Sets) -> Option<Expr> 
         );
         all = Some(all.map_or(same.clone(), |all| all.and(same)));
     }
-    all
+    all.ok_or(UNKNOWN)
 }
 
 /// A value as a column of a type stores it. To the engine a text has changed when its bytes have,

@@ -3,7 +3,8 @@
 mod insert;
 mod marks;
 
-use super::query::outside_of_subqueries;
+use self::marks::AssignmentOrder;
+use super::query::{READ_BY_WRITE, outside_of_subqueries};
 use super::tables::column_of;
 use super::{Instrument, NotInstrumented, Probe, RowsOf, Sent, StatementId, plain};
 use isolde_sql::dialect::Family;
@@ -27,9 +28,9 @@ impl Instrument {
         self.prepare(values.chain(on).chain(&mut observed.filter), &mut unobserved)?;
         let (own, others): (Sets, Sets) =
             observed.sets.into_iter().partition(|(column, _)| table.column(column).is_some());
-        let in_order = self.capabilities.assigns_in_order && update.join.is_none();
+        let order = self.assignment_order(update);
         let marks = |at: (usize, &Table), qualifier: &str, sets: Sets| match sets.is_empty() {
-            false if self.is_followed(at.0) => self.marked(id, at, qualifier, &sets, in_order),
+            false if self.is_followed(at.0) => self.marked(id, at, qualifier, &sets, order),
             _ => Ok(sets),
         };
         observed.sets = marks((place, table), qualifier, own)?;
@@ -57,6 +58,20 @@ impl Instrument {
             None => Probe::Count,
         };
         Ok(Sent { unobserved, ..Sent::new(observed, probe) })
+    }
+
+    /// What the assignments of an UPDATE see. One with a join or a subquery may be run as a join,
+    /// which computes all values first.
+    fn assignment_order(&self, update: &Update) -> AssignmentOrder {
+        let mut subqueries = false;
+        if let Some(filter) = &update.filter {
+            filter.visit(&mut |e| subqueries |= e.subquery().is_some());
+        }
+        match self.capabilities.assigns_in_order {
+            false => AssignmentOrder::Simultaneous,
+            true if update.join.is_some() || subqueries => AssignmentOrder::AsPlanned,
+            true => AssignmentOrder::InOrder,
+        }
     }
 
     pub(super) fn delete(&self, delete: &Delete) -> Result<Vec<Sent>, NotInstrumented> {
@@ -157,7 +172,7 @@ impl Instrument {
                 reads |= e.subquery().is_some_and(|select| self.reads_followed_tables(select));
             });
             if reads {
-                unobserved.push(NotInstrumented("a subquery of a write reads rows"));
+                unobserved.push(READ_BY_WRITE);
             }
         }
         Ok(())
