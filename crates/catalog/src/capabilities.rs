@@ -50,6 +50,8 @@ pub enum Gather {
     GroupConcat,
     /// `json_arrayagg(x)`: the other one is cut after a kilobyte there.
     JsonArrayAgg,
+    /// There is none that returns all texts.
+    Nothing,
 }
 
 /// What an engine offers, by version.
@@ -58,6 +60,8 @@ pub struct CapabilityTable {
     pub returns_written: Availability,
     pub returns_deleted: Availability,
     pub gather: Gather,
+    /// Which versions have the function of `gather`.
+    pub gathers: Availability,
     pub skips_equal_updates: bool,
     pub assigns_in_order: bool,
     pub reads_current: bool,
@@ -71,6 +75,7 @@ impl CapabilityTable {
         returns_written: Availability::Never,
         returns_deleted: Availability::Never,
         gather: Gather::StringAgg,
+        gathers: Availability::Always,
         skips_equal_updates: false,
         assigns_in_order: false,
         reads_current: false,
@@ -83,7 +88,7 @@ impl CapabilityTable {
             family,
             returns_written: self.returns_written.includes(version),
             returns_deleted: self.returns_deleted.includes(version),
-            gather: self.gather,
+            gather: if self.gathers.includes(version) { self.gather } else { Gather::Nothing },
             skips_equal_updates: self.skips_equal_updates,
             assigns_in_order: self.assigns_in_order,
             reads_current: self.reads_current,

@@ -3,7 +3,7 @@
 
 use super::mysql_errors::mysql_errors;
 use crate::anomaly::Anomaly;
-use crate::availability::Availability::{Never, Since};
+use crate::availability::Availability::{Always, Never, Since};
 use crate::begin_form::BeginForm;
 use crate::capabilities::{CapabilityTable, CurrentReadScope};
 use crate::citation::{section, silent};
@@ -60,6 +60,7 @@ const LACKS: FeatureExceptions =
 
 pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
     current_reads: CurrentReadScope::Own,
+    gathers: Always,
     assigns_in_order: false,
     ..super::mysql::CAPABILITIES
 };

@@ -33,6 +33,9 @@ impl Instrument {
         let mut observed = select.clone();
         let own_columns = observed.items.len();
         let shape = shape(&observed)?;
+        if shape == Shape::Groups {
+            self.gathers()?;
+        }
         let (mut cells, mut unobserved) = (Vec::new(), Vec::new());
         let mut scope = outer.clone();
         self.ctes_handing_out(&mut observed, select, &mut scope, &mut unobserved);

@@ -114,6 +114,14 @@ impl Instrument {
         select.sources().into_iter().any(is_followed)
     }
 
+    /// Whether the engine can put the versions of a group of rows together.
+    fn gathers(&self) -> Result<(), NotInstrumented> {
+        match self.capabilities.gather {
+            Gather::Nothing => Err(NotInstrumented("this version cannot put texts together")),
+            _ => Ok(()),
+        }
+    }
+
     /// All versions of a group of rows, in one text.
     fn gathered(&self, of: Expr) -> Expr {
         let call = |name: &str, arguments| Expr::Call(Function::Named(name.into()), arguments);
@@ -121,6 +129,8 @@ impl Instrument {
             Gather::StringAgg => call("string_agg", vec![of, super::tables::text(";")]),
             Gather::GroupConcat => call("group_concat", vec![of]),
             Gather::JsonArrayAgg => call("json_arrayagg", vec![of]),
+            // Nothing is put together where there is no such function.
+            Gather::Nothing => of,
         }
     }
 }

@@ -25,6 +25,10 @@ impl Instrument {
             unobserved.extend(reads.then_some(READ_BY_WRITE));
             return found;
         }
+        if let Err(why) = self.gathers() {
+            unobserved.extend(self.reads_followed_tables(subquery).then_some(why));
+            return found;
+        }
         for member in members(subquery).filter(|member| self.reads_followed_tables(member)) {
             if !member.ctes.is_empty() {
                 unobserved.push(NotInstrumented("a subquery has CTEs"));
