@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod explained;
 pub mod simulate;
 pub mod timed;
 

@@ -102,6 +102,8 @@ pub struct Quirks {
     pub ignore_needs_key: bool,
     /// Functions of its family that it does not have, or that fail there.
     pub lacks_functions: &'static [&'static str],
+    /// The rows of VALUES as a query begin with ROW.
+    pub values_row: bool,
 }
 
 pub static SQLITE: Spelling = Spelling {

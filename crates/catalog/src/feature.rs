@@ -50,6 +50,21 @@ features! {
     DerivedTable "derived table";
     ScalarFunction "scalar function";
     BitOperator "bit operator";
+    FullJoin "full join";
+    JoinUsing "join using";
+    Lateral "lateral";
+    ValuesTable "values";
+    RecursiveCte "recursive cte";
+    Limit "limit";
+    Quantified "any, all";
+    RowValue "row value";
+    Cast "cast";
+    Filter "filter";
+    Concatenation "string aggregate";
+    Rollup "rollup";
+    GroupingSets "grouping sets";
+    NamedWindow "named window";
+    WindowFrame "window frame";
     ForUpdate "for update";
     ForShare "for share";
     NoWait "nowait";
@@ -67,6 +82,9 @@ features! {
     Delete "delete";
     DeleteSubquery "delete with subquery";
     DeleteJoin "delete with join";
+    Merge "merge";
+    Returning "returning";
+    WriteLimit "write with limit";
     Commit "commit";
     Rollback "rollback";
     Autocommit "autocommit";
@@ -111,21 +129,34 @@ features! {
     TypeLongText "text";
 }
 
-/// A set of features in one word.
+/// A set of features.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Features(u128);
+pub struct Features([u128; 2]);
 
 impl Features {
+    /// The word and the bit in it that stand for a feature.
+    fn place(feature: Feature) -> (usize, u128) {
+        let place = feature as usize;
+        (place / 128, 1 << (place % 128))
+    }
+
     pub fn has(self, feature: Feature) -> bool {
-        self.0 & (1 << feature as u32) != 0
+        let (word, bit) = Features::place(feature);
+        self.0[word] & bit != 0
     }
 
     pub fn with(self, feature: Feature) -> Features {
-        Features(self.0 | (1 << feature as u32))
+        let (word, bit) = Features::place(feature);
+        let mut words = self.0;
+        words[word] |= bit;
+        Features(words)
     }
 
     pub fn without(self, feature: Feature) -> Features {
-        Features(self.0 & !(1 << feature as u32))
+        let (word, bit) = Features::place(feature);
+        let mut words = self.0;
+        words[word] &= !bit;
+        Features(words)
     }
 
     pub fn iter(self) -> impl Iterator<Item = Feature> {

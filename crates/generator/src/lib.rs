@@ -102,7 +102,7 @@ impl Generator {
         if !self.nests() {
             return 0;
         }
-        let weights = if block < 4 { [55, 25, 15, 5, 0] } else { [25, 20, 30, 17, 8] };
+        let weights = if block < 4 { [50, 20, 20, 10, 0] } else { [9, 7, 16, 30, 38] };
         let drawn = || Random::stream(self.seed, "depth", block).weighted(&weights);
         self.options.depth.unwrap_or_else(drawn).min(DEEPEST)
     }
@@ -154,6 +154,24 @@ impl Generator {
                     Feature::DerivedTable,
                     Feature::ScalarFunction,
                     Feature::BitOperator,
+                    Feature::FullJoin,
+                    Feature::JoinUsing,
+                    Feature::Lateral,
+                    Feature::ValuesTable,
+                    Feature::RecursiveCte,
+                    Feature::Limit,
+                    Feature::Quantified,
+                    Feature::RowValue,
+                    Feature::Cast,
+                    Feature::Filter,
+                    Feature::Concatenation,
+                    Feature::Rollup,
+                    Feature::GroupingSets,
+                    Feature::NamedWindow,
+                    Feature::WindowFrame,
+                    Feature::Merge,
+                    Feature::Returning,
+                    Feature::WriteLimit,
                 ],
             ),
             (

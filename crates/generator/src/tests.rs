@@ -19,17 +19,17 @@ const ENGINES: [(&str, &str); 11] = [
 
 /// Fingerprints of the first cases that each engine gets.
 const FIRST_CASES: [(&str, u64); 11] = [
-    ("sqlite", 14791876692540534891),
-    ("postgres", 11740863507789237554),
-    ("mariadb", 18415538892048039211),
-    ("mysql", 16684272093049749116),
-    ("tidb", 13582186616665951939),
-    ("dolt", 5228304633182689366),
-    ("turso+mvcc", 12186486985648605126),
-    ("duckdb", 11625166914928361244),
+    ("sqlite", 15382175853214760111),
+    ("postgres", 5254890830790744936),
+    ("mariadb", 7313266439679672984),
+    ("mysql", 16983155288155738534),
+    ("tidb", 9976628460169939136),
+    ("dolt", 11811971781398593496),
+    ("turso+mvcc", 11544580156324070681),
+    ("duckdb", 11324545230142415846),
     ("an unknown engine", 9846470004801500362),
-    ("mysql", 14848767719887052061),
-    ("mysql", 14848767719887052061),
+    ("mysql", 424183779720404732),
+    ("mysql", 424183779720404732),
 ];
 
 /// The same for `--depth 0`.
@@ -94,7 +94,7 @@ fn first_cases_of_every_dialect_never_change() {
 fn deep_statements_nest_and_combine_every_construct() {
     let mut options = Options::new(vec![Level::Serializable], Level::Serializable);
     options.depth = Some(DEEPEST);
-    let dialect = Dialect::for_engine("mysql", "8.0");
+    let dialect = Dialect::for_engine("mysql", "8.0.36");
     let generator = Generator::new(dialect, 3, options);
     let texts: Vec<String> = (0..900)
         .step_by(3)
@@ -123,6 +123,24 @@ fn deep_statements_nest_and_combine_every_construct() {
         ("HAVING", vec![" having "]),
         ("DISTINCT in a subquery", vec!["(select distinct "]),
         ("three levels of queries", vec!["(select ", "(select ", "(select "]),
+        ("a named window", vec![" over w", " window w"]),
+        ("a frame", vec![" over (", " rows between "]),
+        ("LIMIT in a subquery", vec!["(select ", " limit 1"]),
+        ("LIMIT in a derived table", vec!["from (select ", " limit "]),
+        ("a cross join", vec![" cross join "]),
+        ("two joins", vec![" join ", " join "]),
+        ("USING", vec![" using ("]),
+        ("ROLLUP", vec![" with rollup"]),
+        ("VALUES", vec!["(values row("]),
+        ("LATERAL", vec!["lateral (select "]),
+        ("a recursive CTE", vec!["with recursive "]),
+        ("ANY", vec![" = any (select "]),
+        ("a row value", vec!["(r", ", r", ") in (select "]),
+        ("CAST", vec!["cast("]),
+        ("CASE in VALUES", vec!["insert into ", " values (", "case when "]),
+        ("a set operation of three", vec![" union ", " union "]),
+        ("an ordered aggregate", vec!["group_concat(distinct "]),
+        ("a subquery in CASE", vec!["case when exists (select "]),
     ];
     for (what, parts) in wanted {
         let has_all = |text: &&String| {
@@ -256,6 +274,11 @@ fn assert_names_resolve(plan: &Plan) {
                 true => database.execute_batch(&sql),
                 false => database.prepare(&sql).map(drop),
             };
+            // Rows may violate a new unique index.
+            let done = done.or_else(|e| match e.sqlite_error_code() {
+                Some(rusqlite::ErrorCode::ConstraintViolation) => Ok(()),
+                _ => Err(e),
+            });
             done.unwrap_or_else(|e| panic!("{e}: {sql}\n{text}"));
         }
         database.execute_batch("rollback to all_of_it; release all_of_it").unwrap();

@@ -172,5 +172,5 @@ fn most_of_the_library_is_parsed() {
         }
     }
     at_least("steps", read_steps, steps, 898);
-    at_least("tables", read_tables, tables, 829);
+    at_least("tables", read_tables, tables, 842);
 }

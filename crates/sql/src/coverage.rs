@@ -1,9 +1,9 @@
 //! The features that statements exercise.
 
 use crate::ast::{
-    Access, Begin, BeginMode, Binary, Conflict, Control, Ddl, Expr, Function, Index, Insert,
-    InsertSource, JoinKind, LockPatience, LockStrength, OnDelete, Order, Schema, Select,
-    SetOperator, Source, Stmt, Table, Type, Write,
+    Access, Aggregate, Begin, BeginMode, Binary, Conflict, Control, Ddl, Expr, Function, Grouping,
+    Index, Insert, InsertSource, JoinKind, LockPatience, LockStrength, OnDelete, Order, Over,
+    Schema, Select, SetOperator, Source, Stmt, Table, Type, Using, Window, Write,
 };
 use isolde_catalog::Feature;
 
@@ -15,6 +15,7 @@ impl Stmt {
             Stmt::Write(Write::Insert(_)) => vec![Feature::Insert],
             Stmt::Write(Write::Update(_)) => vec![Feature::Update],
             Stmt::Write(Write::Delete(_)) => vec![Feature::Delete],
+            Stmt::Write(Write::Merge(_)) => vec![Feature::Merge],
             Stmt::Control(control) => control_features(control),
             Stmt::Ddl(Ddl::CreateIndex { .. }) => vec![Feature::CreateIndex],
             Stmt::Ddl(Ddl::DropIndex { .. }) => vec![Feature::DropIndex],
@@ -82,11 +83,28 @@ fn add_details(statement: &Stmt, schema: &Schema, found: &mut Vec<Feature>) {
                 found.push(Feature::DeleteSubquery);
             }
         }
+        Stmt::Write(Write::Merge(merge)) => {
+            if let Source::Derived { select, .. } = &merge.source {
+                found.push(Feature::DerivedTable);
+                of_select(select, found);
+            }
+        }
         Stmt::Ddl(Ddl::CreateIndex { index, .. }) => of_index(index, found),
         Stmt::Prepare { statement, .. } => found.extend(statement.features(schema)),
         Stmt::Ddl(Ddl::DropIndex { .. } | Ddl::AddColumn { .. } | Ddl::Truncate(_))
         | Stmt::Control(_)
         | Stmt::Execute(_) => {}
+    }
+    if let Stmt::Write(write) = statement {
+        let (returning, limit) = match write {
+            Write::Insert(insert) => (&insert.returning, &None),
+            Write::Update(update) => (&update.returning, &update.limit),
+            Write::Delete(delete) => (&delete.returning, &delete.limit),
+            Write::Merge(_) => (&Vec::new(), &None),
+        };
+        let parts =
+            [(!returning.is_empty(), Feature::Returning), (limit.is_some(), Feature::WriteLimit)];
+        found.extend(parts.into_iter().filter(|(there, _)| *there).map(|(_, feature)| feature));
     }
     if let Some(table) = statement.written_table().and_then(|name| schema.table(name)) {
         of_table(table, schema, found);
@@ -104,7 +122,15 @@ fn of_expression(expression: &Expr, found: &mut Vec<Feature>) {
         Expr::Scalar(_) => Some(Feature::ScalarSubquery),
         Expr::InSelect { .. } => Some(Feature::InSubquery),
         Expr::Exists { .. } => Some(Feature::ExistsSubquery),
+        Expr::Cast { .. } => Some(Feature::Cast),
+        Expr::Quantified { .. } => Some(Feature::Quantified),
+        Expr::Row(_) => Some(Feature::RowValue),
+        Expr::Aggregate { filter: Some(_), .. } => Some(Feature::Filter),
+        Expr::Aggregate { function: Aggregate::Concat, .. } => Some(Feature::Concatenation),
         Expr::Aggregate { .. } => Some(Feature::Aggregate),
+        Expr::Window { over: Over::Window(Window { frame: Some(_), .. }), .. } => {
+            Some(Feature::WindowFrame)
+        }
         Expr::Window { .. } => Some(Feature::Window),
         Expr::Case { .. } => Some(Feature::CaseWhen),
         Expr::Call(Function::Named(_), _) => Some(Feature::ScalarFunction),
@@ -119,7 +145,6 @@ fn of_expression(expression: &Expr, found: &mut Vec<Feature>) {
         | Expr::InList { .. }
         | Expr::Between { .. }
         | Expr::Like { .. }
-        | Expr::Cast { .. }
         | Expr::Call(..)
         | Expr::Incoming(_)
         | Expr::Default => None,
@@ -134,8 +159,12 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
         found.push(match join.kind {
             JoinKind::Inner | JoinKind::Cross | JoinKind::Comma => Feature::InnerJoin,
             JoinKind::Left => Feature::LeftJoin,
-            JoinKind::Right | JoinKind::Full => Feature::RightJoin,
+            JoinKind::Right => Feature::RightJoin,
+            JoinKind::Full => Feature::FullJoin,
         });
+        if join.using != Using::Nothing {
+            found.push(Feature::JoinUsing);
+        }
         if join.nested > 0 {
             found.push(Feature::NestedJoin);
         }
@@ -153,6 +182,13 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
         (select.from_and_joined().any(is_query), Feature::DerivedTable),
         (select.distinct, Feature::Distinct),
         (!select.group_by.is_empty(), Feature::GroupBy),
+        (select.grouping == Grouping::Rollup, Feature::Rollup),
+        (is_grouped_in_sets(select), Feature::GroupingSets),
+        (!select.windows.is_empty(), Feature::NamedWindow),
+        (!select.values.is_empty(), Feature::ValuesTable),
+        (select.recursive, Feature::RecursiveCte),
+        (select.limit.is_some(), Feature::Limit),
+        (select.from_and_joined().any(is_lateral), Feature::Lateral),
         (select.having.is_some(), Feature::Having),
         (select.order != Order::None, Feature::OrderBy),
         (updating.contains(&strength), Feature::ForUpdate),
@@ -168,6 +204,14 @@ fn of_select(select: &Select, found: &mut Vec<Feature>) {
         });
     }
     select.parts().for_each(|part| of_select(part, found));
+}
+
+fn is_grouped_in_sets(select: &Select) -> bool {
+    matches!(select.grouping, Grouping::Cube | Grouping::Sets(_))
+}
+
+fn is_lateral(source: &Source) -> bool {
+    matches!(source, Source::Derived { lateral: true, .. })
 }
 
 fn is_query(source: &Source) -> bool {

@@ -91,6 +91,7 @@ fn kind_of(statement: &Stmt, schema: &Schema) -> &'static str {
         Stmt::Write(Write::Update(update)) if moves_a_key(update, schema) => "update of a key",
         Stmt::Write(Write::Update(_)) => "update",
         Stmt::Write(Write::Delete(_)) => "delete",
+        Stmt::Write(Write::Merge(_)) => "merge",
         Stmt::Control(
             Control::Begin(_) | Control::SetAutocommit(_) | Control::SetTransaction(_),
         ) => "begin",

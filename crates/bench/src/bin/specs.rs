@@ -5,14 +5,10 @@
 //! the labels, the reasons for which runs are undecided, most frequent first, and
 //! every run that is labelled a bug.
 
-use isolde_bench::open;
-use isolde_engines::runner::Runner;
-use isolde_hunt::account;
-use isolde_hunt::executor::{Executor, Fixture};
+use isolde_bench::explained::{Explainer, reason};
 use isolde_interop::script::case_of_spec;
 use isolde_interop::spec;
 use isolde_model::{Case, Verdict};
-use isolde_reference::Account;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +24,7 @@ fn main() {
         println!("Usage: bench/specs DIR [TARGET [PERMUTATIONS]]");
         return;
     };
-    let mut executor = None;
+    let mut explainer = Explainer::new(&target);
     let (mut labels, mut reasons) = (BTreeMap::new(), BTreeMap::<String, Vec<String>>::new());
     let mut unconverted = 0;
     for path in spec_files(Path::new(&dir)) {
@@ -44,7 +40,7 @@ fn main() {
                     continue;
                 }
             };
-            let Some(account) = explain(&mut executor, &target, &case, &run) else { continue };
+            let Some(account) = explainer.explain(&case, &run) else { continue };
             *labels.entry(account.label.name()).or_insert(0) += 1;
             let why = account.why.replace('\n', " ");
             println!("{run}: {}: {why}", account.label.name());
@@ -80,58 +76,4 @@ fn case_of(path: &Path, name: &str, permutation: usize) -> Result<Case, String> 
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let spec = spec::parse(&text).map_err(|e| e.to_string())?;
     case_of_spec(&spec, name, Some(permutation)).map_err(|e| e.in_text(&text).to_string())
-}
-
-/// Runs a case at its level and explains it. An engine that fails is opened anew.
-fn explain(
-    executor: &mut Option<Executor>,
-    target: &str,
-    case: &Case,
-    run: &str,
-) -> Option<Account> {
-    let mut opened = match executor.take() {
-        Some(executor) => executor,
-        None => Executor::new(Runner::new(open(target)?)),
-    };
-    let info = opened.runner.engine.info().clone();
-    let default = opened.runner.engine.profile().default_level;
-    let mut case = case.clone().read_as(info.family());
-    let level = case.level.unwrap_or(default);
-    let history = match opened.runner.run(&case, Some(level)) {
-        Ok(history) => history,
-        Err(why) => {
-            println!("{run}: not run: {why}");
-            return None;
-        }
-    };
-    opened.forget_tables();
-    case.level = Some(level);
-    let fixture = Fixture::of_case(&case, &info, default);
-    match account::of_run(&mut opened, (&fixture, &case), &history) {
-        Ok(account) => {
-            *executor = Some(opened);
-            account
-        }
-        Err(why) => {
-            println!("{run}: not explained: {why}");
-            None
-        }
-    }
-}
-
-/// Why a run is undecided, without names of steps, and with the beginning of a
-/// statement that is not read.
-fn reason(account: &Account) -> String {
-    let why = match account.why.split_once("not modelled: ") {
-        Some((before, why)) if before.len() < 12 => why,
-        _ => account.why.as_str(),
-    };
-    let place = account.why.split(": ").next().unwrap_or_default();
-    match account.steps.iter().find(|s| s.step == place) {
-        Some(step) if why == "it is not read" || why.starts_with("changes of the schema") => {
-            let words: Vec<&str> = step.sql.split_whitespace().take(4).collect();
-            format!("{why}: {}", words.join(" "))
-        }
-        _ => why.into(),
-    }
 }

@@ -25,11 +25,18 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::POSTGRES,
     lacks: LACKS,
     for_share: Always,
-    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: false, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: true,
+        ignore_needs_key: false,
+        lacks_functions: &[],
+        values_row: false,
+    },
 };
 
-const LACKS: FeatureExceptions =
-    &[(Never, &[AutocommitOff, ConsistentSnapshot, Immediate, Pessimistic, Optimistic, Partition])];
+const LACKS: FeatureExceptions = &[
+    (Never, &[Returning, WriteLimit, Merge, Lateral, Rollup, GroupingSets]),
+    (Never, &[AutocommitOff, ConsistentSnapshot, Immediate, Pessimistic, Optimistic, Partition]),
+];
 
 pub(super) const CAPABILITIES: CapabilityTable =
     CapabilityTable { addresses_rows: false, ..super::postgres::CAPABILITIES };

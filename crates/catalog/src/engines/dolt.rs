@@ -45,24 +45,49 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::MYSQL,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: false,
+        ignore_needs_key: false,
+        lacks_functions: &[],
+        values_row: false,
+    },
 };
 
-const LACKS: FeatureExceptions = &[(
-    Never,
-    &[
-        NoWait,
-        SkipLocked,
-        ConsistentSnapshot,
-        Immediate,
-        Pessimistic,
-        Optimistic,
-        GeneratedVirtual,
-        Partition,
-        PartialIndex,
-        FunctionalIndex,
-    ],
-)];
+const LACKS: FeatureExceptions = &[
+    (
+        Never,
+        &[
+            Returning,
+            WriteLimit,
+            Merge,
+            FullJoin,
+            Lateral,
+            ValuesTable,
+            Filter,
+            GroupingSets,
+            Rollup,
+            WindowFrame,
+            NamedWindow,
+            RecursiveCte,
+            Quantified,
+        ],
+    ),
+    (
+        Never,
+        &[
+            NoWait,
+            SkipLocked,
+            ConsistentSnapshot,
+            Immediate,
+            Pessimistic,
+            Optimistic,
+            GeneratedVirtual,
+            Partition,
+            PartialIndex,
+            FunctionalIndex,
+        ],
+    ),
+];
 
 pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
     gathers: Always,

@@ -41,33 +41,41 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::DUCKDB,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: true, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: true,
+        ignore_needs_key: true,
+        lacks_functions: &[],
+        values_row: false,
+    },
 };
 
-const LACKS: FeatureExceptions = &[(
-    Never,
-    &[
-        ForUpdate,
-        ForShare,
-        NoWait,
-        SkipLocked,
-        Replace,
-        AutocommitOff,
-        Savepoint,
-        RollbackTo,
-        ReleaseSavepoint,
-        ReadOnly,
-        ConsistentSnapshot,
-        Immediate,
-        Pessimistic,
-        Optimistic,
-        ForeignKeyAction,
-        GeneratedStored,
-        Partition,
-        DescendingIndex,
-        PartialIndex,
-    ],
-)];
+const LACKS: FeatureExceptions = &[
+    (Never, &[Returning, WriteLimit, Merge, RowValue]),
+    (
+        Never,
+        &[
+            ForUpdate,
+            ForShare,
+            NoWait,
+            SkipLocked,
+            Replace,
+            AutocommitOff,
+            Savepoint,
+            RollbackTo,
+            ReleaseSavepoint,
+            ReadOnly,
+            ConsistentSnapshot,
+            Immediate,
+            Pessimistic,
+            Optimistic,
+            ForeignKeyAction,
+            GeneratedStored,
+            Partition,
+            DescendingIndex,
+            PartialIndex,
+        ],
+    ),
+];
 
 pub(super) const CAPABILITIES: CapabilityTable =
     CapabilityTable { returns_written: Always, returns_deleted: Always, ..CapabilityTable::NONE };

@@ -30,10 +30,17 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::MYSQL,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: false,
+        ignore_needs_key: false,
+        lacks_functions: &[],
+        values_row: false,
+    },
 };
 
 const LACKS: FeatureExceptions = &[
+    (Since("10.5"), &[Returning]),
+    (Never, &[Merge, FullJoin, Lateral, ValuesTable, Filter, GroupingSets]),
     (Never, &[Immediate, Pessimistic, Optimistic, PartialIndex, FunctionalIndex]),
     (Since("10.2"), &[Window, Cte, Check, GeneratedStored, GeneratedVirtual]),
     (Since("10.3"), &[ExceptIntersect, NoWait]),

@@ -41,10 +41,19 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::MYSQL,
     lacks: LACKS,
     for_share: Since("8.0"),
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: false,
+        ignore_needs_key: false,
+        lacks_functions: &[],
+        values_row: true,
+    },
 };
 
 const LACKS: FeatureExceptions = &[
+    (Never, &[Returning, Merge, FullJoin, Filter, GroupingSets]),
+    (Since("8.0.14"), &[Lateral]),
+    (Since("8.0.19"), &[ValuesTable]),
+    (Since("8.0"), &[RecursiveCte, NamedWindow, WindowFrame]),
     (Never, &[Immediate, Pessimistic, Optimistic, PartialIndex]),
     (Since("8.0"), &[Window, Cte, NoWait, SkipLocked]),
     (Since("8.0.13"), &[FunctionalIndex]),

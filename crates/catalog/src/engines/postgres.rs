@@ -48,10 +48,17 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::POSTGRES,
     lacks: LACKS,
     for_share: Always,
-    quirks: Quirks { upsert_hits_once: true, ignore_needs_key: false, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: true,
+        ignore_needs_key: false,
+        lacks_functions: &[],
+        values_row: false,
+    },
 };
 
 const LACKS: FeatureExceptions = &[
+    (Never, &[WriteLimit]),
+    (Since("15"), &[Merge]),
     (Never, &[Replace, AutocommitOff, ConsistentSnapshot, Immediate, Pessimistic, Optimistic]),
     (Since("12"), &[GeneratedStored, Partition]),
     (Since("18"), &[GeneratedVirtual]),

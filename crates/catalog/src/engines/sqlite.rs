@@ -50,27 +50,38 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::SQLITE,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: false,
+        ignore_needs_key: false,
+        lacks_functions: &[],
+        values_row: false,
+    },
 };
 
-const LACKS: FeatureExceptions = &[(
-    Never,
-    &[
-        ForUpdate,
-        ForShare,
-        NoWait,
-        SkipLocked,
-        DeleteJoin,
-        AutocommitOff,
-        ReadOnly,
-        ConsistentSnapshot,
-        Pessimistic,
-        Optimistic,
-        Partition,
-        Truncate,
-        Prepared,
-    ],
-)];
+const LACKS: FeatureExceptions = &[
+    (
+        Never,
+        &[WriteLimit, Merge, Lateral, ValuesTable, Quantified, Rollup, GroupingSets, Concatenation],
+    ),
+    (
+        Never,
+        &[
+            ForUpdate,
+            ForShare,
+            NoWait,
+            SkipLocked,
+            DeleteJoin,
+            AutocommitOff,
+            ReadOnly,
+            ConsistentSnapshot,
+            Pessimistic,
+            Optimistic,
+            Partition,
+            Truncate,
+            Prepared,
+        ],
+    ),
+];
 
 pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
     returns_written: Always,

@@ -52,11 +52,18 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::MYSQL,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: false,
+        ignore_needs_key: false,
+        lacks_functions: &[],
+        values_row: false,
+    },
 };
 
-const LACKS: FeatureExceptions =
-    &[(Never, &[ForShare, SkipLocked, ReadOnly, Immediate, Check, PartialIndex, FunctionalIndex])];
+const LACKS: FeatureExceptions = &[
+    (Never, &[Returning, Merge, FullJoin, Lateral, ValuesTable, Filter, GroupingSets, Rollup]),
+    (Never, &[ForShare, SkipLocked, ReadOnly, Immediate, Check, PartialIndex, FunctionalIndex]),
+];
 
 pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
     current_reads: CurrentReadScope::Own,

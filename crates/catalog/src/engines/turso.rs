@@ -45,10 +45,36 @@ const DIALECT: DialectTable = DialectTable {
     spelling: &dialect::SQLITE,
     lacks: LACKS,
     for_share: Never,
-    quirks: Quirks { upsert_hits_once: false, ignore_needs_key: false, lacks_functions: &[] },
+    quirks: Quirks {
+        upsert_hits_once: false,
+        ignore_needs_key: false,
+        lacks_functions: &[],
+        values_row: false,
+    },
 };
 
 const LACKS: FeatureExceptions = &[
+    (
+        Never,
+        &[
+            Returning,
+            WriteLimit,
+            Merge,
+            FullJoin,
+            JoinUsing,
+            Lateral,
+            ValuesTable,
+            RecursiveCte,
+            Quantified,
+            RowValue,
+            Filter,
+            Concatenation,
+            Rollup,
+            GroupingSets,
+            NamedWindow,
+            WindowFrame,
+        ],
+    ),
     (
         Never,
         &[

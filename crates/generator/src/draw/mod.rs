@@ -10,11 +10,13 @@
 
 mod ddl;
 mod deep;
+mod forms;
 mod predicate;
 mod rows;
 mod schema;
 mod scope;
 mod select;
+mod shapes;
 mod transaction;
 mod write;
 
@@ -77,6 +79,13 @@ const KINDS: &[Kind] = &[
     kind(2, &[Feature::DeleteJoin], |m| m.delete_join()),
 ];
 
+/// Further kinds, which only cases with nested statements have: the flat cases of a seed stay as
+/// they are.
+const FURTHER_KINDS: &[Kind] = &[
+    kind(7, &[Feature::Merge, Feature::ValuesTable], |m| m.merge()),
+    kind(5, &[Feature::WriteLimit], |m| m.limited_write()),
+];
+
 pub struct Sampler<'a> {
     pub random: &'a mut Random,
     pub dialect: &'a Dialect,
@@ -85,6 +94,8 @@ pub struct Sampler<'a> {
     pub rows: &'a [Rows],
     /// For each table the row that transactions prefer; past the last one if the table is empty.
     hot_rows: Vec<usize>,
+    /// The table that statements of a case with nested ones prefer, so that they conflict.
+    hot_table: usize,
     /// Tables that subqueries of the current write must not read.
     forbidden_tables: Vec<String>,
     /// The number of statements of the case that shift keys.
@@ -105,6 +116,7 @@ impl<'a> Sampler<'a> {
     ) -> Sampler<'a> {
         let hot_rows = rows.iter().map(|rows| random.below(rows.len().max(1))).collect();
         let (forbidden_tables, key_shifts, serial) = (Vec::new(), 0, 0);
+        let hot_table = if depth > 0 { random.below(schema.tables.len()) } else { 0 };
         Sampler {
             random,
             dialect,
@@ -112,6 +124,7 @@ impl<'a> Sampler<'a> {
             options,
             rows,
             hot_rows,
+            hot_table,
             forbidden_tables,
             key_shifts,
             depth,
@@ -129,10 +142,12 @@ impl<'a> Sampler<'a> {
             let there = kind.needs.iter().all(|f| self.dialect.has(*f));
             if there && (kind.reads_only || !reads_only) { kind.weight } else { 0 }
         };
-        let weights: Vec<usize> = KINDS.iter().map(weight).collect();
-        let deep = self.depth > 0 && self.random.chance(80);
+        let further = if self.depth > 0 { FURTHER_KINDS } else { &[] };
+        let kinds: Vec<&Kind> = KINDS.iter().chain(further).collect();
+        let weights: Vec<usize> = kinds.iter().map(|kind| weight(kind)).collect();
+        let deep = self.depth > 0 && self.random.chance(90);
         loop {
-            let kind = &KINDS[self.random.weighted(&weights)];
+            let kind = kinds[self.random.weighted(&weights)];
             self.forbidden_tables.clear();
             if deep && kind.reads_only {
                 if let Some(statement) = self.deep_select() {
@@ -141,16 +156,20 @@ impl<'a> Sampler<'a> {
                 continue;
             }
             // Some kinds do not fit every schema.
-            match (kind.draw)(self) {
-                Some(statement) if deep => return self.deepened(statement),
-                Some(statement) => return statement,
-                None => {}
+            let Some(mut statement) = (kind.draw)(self) else { continue };
+            if deep {
+                statement = self.deepened(statement);
             }
+            self.perhaps_returning(&mut statement);
+            return statement;
         }
     }
 
     fn any_table(&mut self) -> &'a Table {
         let schema = self.schema;
+        if self.depth > 0 && self.random.chance(45) {
+            return &schema.tables[self.hot_table];
+        }
         self.random.pick(&schema.tables)
     }
 

@@ -232,7 +232,7 @@ impl<'a> Sampler<'a> {
         match self.random.pick_any(&columns) {
             Some(column) if self.random.chance(60) => {
                 let function = *self.random.pick(&[Aggregate::Min, Aggregate::Max]);
-                Expr::Aggregate { function, of: Some(Box::new(column.clone())), distinct: false }
+                Expr::aggregate(function, column.clone())
             }
             _ => Expr::count_all(),
         }

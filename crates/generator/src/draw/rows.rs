@@ -10,12 +10,12 @@ use isolde_sql::fixture::Rows;
 ///
 /// Nested statements (a depth above 0) get more rows, so that some pass their conditions.
 pub fn rows(random: &mut Random, schema: &Schema, depth: usize) -> Vec<Rows> {
-    let weights: &[usize] = if depth == 0 { &[8, 42, 50] } else { &[3, 17, 62, 18] };
+    let weights: &[usize] = if depth == 0 { &[8, 42, 50] } else { &[3, 14, 55, 28] };
     let wanted = |random: &mut Random| match random.weighted(weights) {
         0 => 0,
         1 => random.between(1, 3),
         2 => random.between(4, 8),
-        _ => random.between(9, 24),
+        _ => random.between(9, 40),
     };
     draw_rows(random, schema, wanted)
 }

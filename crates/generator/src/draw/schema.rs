@@ -27,7 +27,7 @@ const TYPES: &[(Type, usize)] = &[
 
 /// Draws a schema; for nested statements (a depth above 0) with two to four tables.
 pub fn schema(random: &mut Random, dialect: &Dialect, depth: usize) -> Schema {
-    let weights: &[usize] = if depth == 0 { &[62, 28, 10] } else { &[0, 45, 35, 20] };
+    let weights: &[usize] = if depth == 0 { &[62, 28, 10] } else { &[0, 35, 38, 27] };
     let count = 1 + random.weighted(weights);
     let mut schema = Schema::default();
     for number in 1..=count {

@@ -6,7 +6,7 @@ use isolde_sql::Class;
 use isolde_sql::Feature;
 use isolde_sql::{
     Aggregate, Binary, Column, Cte, Expr, Join, JoinKind, LockPatience, LockStrength, Locking,
-    Order, OrderKey, Select, SelectItem, SetOperator, Source, Stmt, WindowFunction,
+    Order, OrderKey, Over, Select, SelectItem, SetOperator, Source, Stmt, Window, WindowFunction,
 };
 
 impl<'a> Sampler<'a> {
@@ -70,7 +70,7 @@ impl<'a> Sampler<'a> {
         Some(Select {
             items: self.some_columns(&scope),
             from: Some(Source::named(&left.name)),
-            joins: vec![Join { kind: *self.random.pick(kinds), source, on: Some(on), nested: 0 }],
+            joins: vec![Join { on: Some(on), ..Join::plain(*self.random.pick(kinds), source) }],
             filter: self.random.chance(70).then(|| self.predicate(&scope)),
             ..Select::default()
         })
@@ -84,17 +84,21 @@ impl<'a> Sampler<'a> {
 
     fn aggregate(&mut self, scope: &Scope<'a>) -> Expr {
         let over = *self.random.pick(scope);
-        let of = Some(Box::new(over.expr()));
+        let of = over.expr();
         let ordered = !matches!(over.class(), Class::Bool | Class::Blob);
         match self.random.below(5) {
             0 => {
-                Expr::Aggregate { function: Aggregate::Count, of, distinct: self.random.chance(30) }
+                let mut count = Expr::aggregate(Aggregate::Count, of);
+                if let Expr::Aggregate { distinct, .. } = &mut count {
+                    *distinct = self.random.chance(30);
+                }
+                count
             }
-            1 if ordered => Expr::Aggregate { function: Aggregate::Min, of, distinct: false },
-            2 if ordered => Expr::Aggregate { function: Aggregate::Max, of, distinct: false },
+            1 if ordered => Expr::aggregate(Aggregate::Min, of),
+            2 if ordered => Expr::aggregate(Aggregate::Max, of),
             // Sums of floats depend on the order of the rows.
             3 if over.class() == Class::Integer && over.column.allows_arithmetic() => {
-                Expr::Aggregate { function: Aggregate::Sum, of, distinct: false }
+                Expr::aggregate(Aggregate::Sum, of)
             }
             _ => Expr::count_all(),
         }
@@ -143,7 +147,8 @@ impl<'a> Sampler<'a> {
         };
         select.items = order.iter().cloned().map(SelectItem::from).collect();
         let order = order.into_iter().map(OrderKey::ascending).collect();
-        select.items.push(Expr::Window { function, arguments, partition, order }.into());
+        let over = Over::Window(Window { partition, order, frame: None });
+        select.items.push(Expr::Window { function, arguments, over }.into());
         Some(Stmt::Select(select))
     }
 

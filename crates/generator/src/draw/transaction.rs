@@ -1,6 +1,7 @@
 //! Draws transactions and schedules.
 
 use super::Sampler;
+use super::shapes::add_shapes;
 use crate::plan::{End, OpId, PlannedStatement, Start, TxPlan, number_operations};
 use isolde_model::random::Random;
 use isolde_sql::BeginForm;
@@ -20,6 +21,7 @@ pub fn transactions(sampler: &mut Sampler) -> Vec<TxPlan> {
         all[0].statements.push(planned(update));
     }
     if sampler.depth > 0 {
+        add_shapes(sampler, &mut all);
         share_sessions(sampler, &mut all);
     }
     number_operations(&mut all);
@@ -45,7 +47,7 @@ fn share_sessions(sampler: &mut Sampler, all: &mut [TxPlan]) {
 }
 
 /// An operation without a number; `number_operations` sets it.
-fn planned(statement: Stmt) -> PlannedStatement {
+pub(super) fn planned(statement: Stmt) -> PlannedStatement {
     PlannedStatement { id: OpId(0), statement }
 }
 

@@ -1,6 +1,6 @@
 //! Smaller expressions of the same type.
 
-use isolde_sql::{Binary, Expr, Function, Literal, Select, Type, Unary};
+use isolde_sql::{Binary, Expr, Function, Grouping, Literal, Order, Over, Select, Type, Unary};
 
 /// Copies of the expression, each with one part made smaller.
 pub fn smaller(expression: &Expr) -> Vec<Expr> {
@@ -16,6 +16,8 @@ pub fn smaller(expression: &Expr) -> Vec<Expr> {
         Expr::Call(Function::Coalesce | Function::NullIf | Function::Abs, arguments) => {
             found.extend(arguments.first().cloned());
         }
+        // An argument may have the type of the result, or a literal may.
+        Expr::Call(Function::Named(_), arguments) => found.extend(arguments.iter().cloned()),
         Expr::Case { branches, otherwise, .. } => {
             found.extend(otherwise.as_deref().cloned());
             found.extend(branches.iter().map(|(_, then)| then.clone()));
@@ -83,11 +85,86 @@ pub fn smaller_condition(condition: &Option<Expr>) -> Vec<Option<Expr>> {
     }
 }
 
-/// Smaller copies of a subquery. They keep its columns, because the statement around it
-/// uses them.
+/// Smaller copies of a query. They keep its columns, because the statement around it uses them.
 pub fn smaller_subquery(select: &Select) -> Vec<Select> {
-    let with_filter = |filter| Select { filter, ..select.clone() };
-    smaller_condition(&select.filter).into_iter().map(with_filter).collect()
+    let mut found = Vec::new();
+    let mut add = |edit: &mut dyn FnMut(&mut Select)| {
+        let mut copy = select.clone();
+        edit(&mut copy);
+        if copy != *select {
+            found.push(copy);
+        }
+    };
+    add(&mut |s| s.set_operation = None);
+    add(&mut |s| s.distinct = false);
+    add(&mut |s| s.having = None);
+    add(&mut |s| s.grouping = Grouping::AllKeys);
+    add(&mut |s| s.offset = None);
+    add(&mut |s| (s.limit, s.offset) = (None, None));
+    if select.limit.is_none() {
+        add(&mut |s| s.order = Order::None);
+    }
+    for place in 0..select.joins.len() {
+        if select.joins[place].nested == 0 && !uses_join(select, place) {
+            add(&mut |s| s.remove_join(place));
+        }
+    }
+    for (place, cte) in select.ctes.iter().enumerate() {
+        let mut rest = select.clone();
+        rest.ctes.remove(place);
+        if !rest.sources().contains(&cte.name.as_str()) {
+            add(&mut |s| drop(s.ctes.remove(place)));
+        }
+    }
+    for place in 0..select.windows.len() {
+        let name = &select.windows[place].name;
+        let mut used = false;
+        let names = |e: &Expr| matches!(e, Expr::Window { over: Over::Named(n), .. } if n == name);
+        select.visit(&mut |e| used |= names(e));
+        if !used {
+            add(&mut |s| drop(s.windows.remove(place)));
+        }
+    }
+    for place in (0..select.values.len()).filter(|_| select.values.len() > 1) {
+        add(&mut |s| drop(s.values.remove(place)));
+    }
+    for (place, item) in select.items.iter().enumerate() {
+        for new in item.expression().map(smaller).unwrap_or_default() {
+            add(&mut |s| {
+                if let Some(of) = s.items[place].expression_mut() {
+                    *of = new.clone();
+                }
+            });
+        }
+    }
+    for filter in smaller_condition(&select.filter) {
+        add(&mut |s| s.filter = filter.clone());
+    }
+    let parts = select.parts().count();
+    for place in 0..parts {
+        for new in select.parts().nth(place).map(smaller_subquery).unwrap_or_default() {
+            add(&mut |s| {
+                if let Some(part) = s.parts_mut().nth(place) {
+                    *part = new.clone();
+                }
+            });
+        }
+    }
+    found
+}
+
+/// Whether anything but the condition of the join may use its source.
+fn uses_join(select: &Select, place: usize) -> bool {
+    let visible = select.joins[place].source.visible_name();
+    let mut rest = select.clone();
+    rest.remove_join(place);
+    let mut used = false;
+    rest.visit(&mut |e| {
+        if let Expr::Column { qualifier, .. } = e {
+            used |= qualifier.is_none() || qualifier.as_deref() == visible;
+        }
+    });
+    used
 }
 
 #[cfg(test)]

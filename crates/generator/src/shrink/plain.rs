@@ -4,8 +4,8 @@
 
 use crate::plan::Plan;
 use isolde_sql::{
-    Conflict, Ddl, Expr, InsertSource, Join, Literal, Select, SelectItem, Source, Stmt, TableJoin,
-    Write,
+    Conflict, Ddl, Expr, InsertSource, Join, Literal, MergeAction, Select, SelectItem, Source,
+    Stmt, TableJoin, Using, Write,
 };
 use std::collections::BTreeMap;
 
@@ -194,6 +194,22 @@ fn rename_statement(statement: &mut Stmt, change: &impl Fn(&mut String)) {
             change(&mut delete.table);
             partner(&mut delete.join);
         }
+        Stmt::Write(Write::Merge(merge)) => {
+            change(&mut merge.table);
+            match &mut merge.source {
+                Source::Table { name, .. } => change(name),
+                Source::Derived { select, .. } => rename_select(select, change),
+            }
+            for clause in &mut merge.clauses {
+                match &mut clause.action {
+                    MergeAction::Update(sets) => {
+                        sets.iter_mut().for_each(|(name, _)| change(name));
+                    }
+                    MergeAction::Insert { columns, .. } => columns.iter_mut().for_each(change),
+                    MergeAction::Delete | MergeAction::Nothing => {}
+                }
+            }
+        }
         Stmt::Ddl(Ddl::CreateIndex { table, index }) => {
             change(table);
             change(&mut index.name);
@@ -218,6 +234,11 @@ fn rename_statement(statement: &mut Stmt, change: &impl Fn(&mut String)) {
 }
 
 fn rename_select(select: &mut Select, change: &impl Fn(&mut String)) {
+    for join in &mut select.joins {
+        if let Using::Columns(columns) = &mut join.using {
+            columns.iter_mut().for_each(change);
+        }
+    }
     let joined = select.joins.iter_mut().map(|join: &mut Join| &mut join.source);
     for source in select.from.iter_mut().chain(joined) {
         if let Source::Table { name, .. } = source {

@@ -1,7 +1,7 @@
 //! Smaller schemas: fewer tables, columns, rows, indexes and constraints.
 
 use crate::plan::Plan;
-use isolde_sql::{Conflict, Ddl, InsertSource, OnDelete, Stmt, Table, Write};
+use isolde_sql::{Conflict, Ddl, InsertSource, MergeAction, OnDelete, Stmt, Table, Write};
 
 impl Plan {
     /// The plan without a row; none if a row of another table refers to it.
@@ -173,6 +173,28 @@ fn drop_from_lists(statement: &mut Stmt, column: &str) -> Option<()> {
                 }
             }
             return (!insert.columns.is_empty()).then_some(());
+        }
+        Stmt::Write(Write::Merge(merge)) => {
+            for clause in &mut merge.clauses {
+                match &mut clause.action {
+                    MergeAction::Update(sets) => {
+                        sets.retain(|(name, _)| name != column);
+                        if sets.is_empty() {
+                            return None;
+                        }
+                    }
+                    MergeAction::Insert { columns, values } => {
+                        if let Some(place) = columns.iter().position(|c| c == column) {
+                            columns.remove(place);
+                            values.remove(place);
+                        }
+                        if columns.is_empty() {
+                            return None;
+                        }
+                    }
+                    MergeAction::Delete | MergeAction::Nothing => {}
+                }
+            }
         }
         Stmt::Select(_)
         | Stmt::Write(Write::Delete(_))

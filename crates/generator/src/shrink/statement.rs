@@ -4,8 +4,8 @@ use super::expression::{
     constant, smaller as smaller_expressions, smaller_condition, smaller_subquery,
 };
 use isolde_sql::{
-    Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Order, Schema, Select, SelectItem,
-    Stmt, Table, TableJoin, Type, Update, Write,
+    Conflict, Delete, Expr, Insert, InsertSource, LockPatience, Merge, MergeAction, Schema, Select,
+    Source, Stmt, Table, TableJoin, Type, Update, Write,
 };
 
 pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
@@ -21,6 +21,9 @@ pub fn smaller(statement: &Stmt, schema: &Schema) -> Vec<Stmt> {
         }
         Stmt::Write(Write::Delete(delete)) => {
             smaller_deletes(delete, schema).into_iter().map(Stmt::from).collect()
+        }
+        Stmt::Write(Write::Merge(merge)) => {
+            smaller_merges(merge, schema).into_iter().map(Stmt::from).collect()
         }
         Stmt::Prepare { name, statement } => smaller(statement, schema)
             .into_iter()
@@ -61,10 +64,6 @@ fn smaller_selects(select: &Select, schema: &Schema) -> Vec<Select> {
     copies.add_if(select.locking.is_some() && !waits, |s| {
         s.locking.iter_mut().for_each(|l| l.patience = LockPatience::Wait);
     });
-    copies.add_if(select.set_operation.is_some(), |s| s.set_operation = None);
-    copies.add_if(select.distinct, |s| s.distinct = false);
-    copies.add_if(select.having.is_some(), |s| s.having = None);
-    copies.add_if(select.order != Order::None, |s| s.order = Order::None);
     for place in 0..select.joins.len() {
         let alone = select.joins[place].nested == 0;
         copies.add_if(alone && !uses_join(select, place, schema), |s| s.remove_join(place));
@@ -75,26 +74,7 @@ fn smaller_selects(select: &Select, schema: &Schema) -> Vec<Select> {
             s.items.remove(place);
         });
     }
-    for (place, item) in select.items.iter().enumerate() {
-        let SelectItem::Expression { of, alias } = item else { continue };
-        for new in smaller_expressions(of) {
-            let alias = alias.clone();
-            copies.add(|s| s.items[place] = SelectItem::Expression { of: new, alias });
-        }
-    }
-    for filter in smaller_condition(&select.filter) {
-        copies.add(|s| s.filter = filter);
-    }
-    for (place, cte) in select.ctes.iter().enumerate() {
-        for new in smaller_subquery(&cte.select) {
-            copies.add(|s| s.ctes[place].select = new);
-        }
-    }
-    if let Some((_, other)) = &select.set_operation {
-        for new in smaller_subquery(other) {
-            copies.add(|s| s.set_operation.iter_mut().for_each(|o| *o.1 = new.clone()));
-        }
-    }
+    copies.made.extend(smaller_subquery(select));
     copies.made
 }
 
@@ -229,6 +209,33 @@ fn smaller_deletes(delete: &Delete, schema: &Schema) -> Vec<Delete> {
     }
     for filter in smaller_condition(&delete.filter) {
         copies.add(|d| d.filter = filter);
+    }
+    copies.made
+}
+
+fn smaller_merges(merge: &Merge, schema: &Schema) -> Vec<Merge> {
+    let mut copies = Variants::new(merge);
+    for place in (0..merge.clauses.len()).filter(|_| merge.clauses.len() > 1) {
+        copies.add(|m| drop(m.clauses.remove(place)));
+    }
+    for (place, clause) in merge.clauses.iter().enumerate() {
+        for condition in smaller_condition(&clause.condition) {
+            copies.add(|m| m.clauses[place].condition = condition);
+        }
+        if let MergeAction::Update(sets) = &clause.action {
+            for sets in smaller_sets(sets, schema.table(&merge.table)) {
+                copies.add(|m| m.clauses[place].action = MergeAction::Update(sets));
+            }
+        }
+    }
+    if let Source::Derived { select, .. } = &merge.source {
+        for new in smaller_subquery(select) {
+            copies.add(|m| {
+                if let Source::Derived { select, .. } = &mut m.source {
+                    **select = new;
+                }
+            });
+        }
     }
     copies.made
 }

@@ -2,12 +2,12 @@
 //! tried.
 
 use super::*;
-use crate::plan::number_operations;
+use crate::plan::{End, Start, number_operations};
 use crate::reduce::{Reducible, Reduction, Strategy, Trial, TrialRequest, bound, reduce};
 use crate::{Generator, Options, PlannedStatement, TxPlan};
 use isolde_model::Level;
 use isolde_model::inquiry::Inquiry;
-use isolde_sql::Dialect;
+use isolde_sql::{BeginForm, Dialect};
 use isolde_sql::{
     Binary, Conflict, Control, Ddl, Delete, Expr, Index, Insert, InsertSource, Stmt, Write,
 };
@@ -29,7 +29,8 @@ fn generated(number: u64) -> Plan {
 /// A plan whose transactions send these, one transaction after the other.
 fn plan_of(sessions: &[(&str, Vec<Stmt>)]) -> Plan {
     let mut plan = (0..).map(generated).find(|p| !p.statements().any(Stmt::is_ddl)).unwrap();
-    let template = plan.transactions[0].clone();
+    let mut template = plan.transactions[0].clone();
+    (template.start, template.end) = (Start::Explicit(BeginForm::Plain), End::Commit);
     plan.transactions = sessions
         .iter()
         .map(|(session, statements)| {

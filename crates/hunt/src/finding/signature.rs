@@ -47,6 +47,7 @@ fn statement_word(step: &Step) -> Option<String> {
         },
         Stmt::Write(Write::Update(_)) => "update",
         Stmt::Write(Write::Delete(_)) => "delete",
+        Stmt::Write(Write::Merge(_)) => "merge",
         Stmt::Control(Control::Rollback) => "rollback",
         Stmt::Control(Control::RollbackTo(_)) => "rollback-to",
         Stmt::Control(Control::Savepoint(_)) => "savepoint",

@@ -1,7 +1,7 @@
 //! `hunt.json`: the settings of a hunt, its counts and its progress.
 
 use super::baseline::BaselineResult;
-use super::tally::{Counts, Coverage, Refusal, Tally};
+use super::tally::{Counts, Coverage, Effect, Refusal, Tally};
 use crate::error::{Damage, IdentityDifference};
 use crate::finding::Defect;
 pub use crate::shard::Shard;
@@ -109,6 +109,9 @@ pub struct Summary {
     pub transactions: u64,
     pub aborted: u64,
     pub features: BTreeMap<String, Coverage>,
+    /// The effect of statements, by their kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub effects: BTreeMap<String, Effect>,
     pub refusals: BTreeMap<String, Refusal>,
     pub signatures: BTreeSet<String>,
     /// The number of findings per defect.
@@ -209,12 +212,20 @@ impl Summary {
             transactions: tally.transactions,
             aborted: tally.aborted,
             features: tally.features.clone(),
+            effects: tally.effects.clone(),
             refusals: tally.refusals.clone(),
             signatures: tally.signatures.clone(),
             defects: tally.defects.clone(),
             baseline: None,
             progress,
         }
+    }
+
+    /// The share of statements that returned or changed a row, of those that succeeded.
+    pub fn effective_share(&self) -> Option<f64> {
+        let sum = |count: fn(&Effect) -> u64| self.effects.values().map(count).sum::<u64>();
+        let (succeeded, effective) = (sum(|e| e.succeeded), sum(|e| e.effective));
+        (succeeded > 0).then(|| effective as f64 / succeeded as f64)
     }
 
     /// Parses `hunt.json`. It may come from elsewhere, so every number in it is checked.
@@ -304,6 +315,7 @@ impl Summary {
             by_oracle: self.by_oracle.clone(),
             by_behaviour: self.by_behaviour.clone(),
             features: self.features.clone(),
+            effects: self.effects.clone(),
             refusals: self.refusals.clone(),
             signatures: self.signatures.clone(),
             defects: self.defects.clone(),

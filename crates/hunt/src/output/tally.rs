@@ -53,6 +53,13 @@ pub struct Coverage {
     pub succeeded: u64,
 }
 
+/// How many statements succeeded, and how many of those returned or changed a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    pub succeeded: u64,
+    pub effective: u64,
+}
+
 /// The counts of a hunt or of a part of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
@@ -91,6 +98,9 @@ pub struct Tally {
     /// Documented violations, by behaviour.
     pub by_behaviour: BTreeMap<String, u64>,
     pub features: BTreeMap<String, Coverage>,
+    /// The effect of statements, by their kind.
+    #[serde(default)]
+    pub effects: BTreeMap<String, Effect>,
     /// Rejected statements by error code, with the first statement of each.
     pub refusals: BTreeMap<String, Refusal>,
     /// The signatures of all findings.
@@ -148,10 +158,25 @@ impl Tally {
                 }
                 EventKind::Rows { .. } | EventKind::Affected { .. } | EventKind::Done => {
                     self.count_features(features.get(step), true);
+                    self.count_effect(features.get(step), &event.what);
                 }
                 _ => {}
             }
         }
+    }
+
+    fn count_effect(&mut self, features: Option<&Vec<&'static str>>, reply: &EventKind) {
+        const KINDS: [&str; 5] = ["for update", "select", "insert", "update", "delete"];
+        let is_effective = match reply {
+            EventKind::Rows { rows, .. } => !rows.is_empty(),
+            EventKind::Affected { count } => *count > 0,
+            _ => return,
+        };
+        let has = |kind: &&&str| features.is_some_and(|all| all.contains(*kind));
+        let Some(kind) = KINDS.iter().find(has) else { return };
+        let effect = self.effects.entry((*kind).into()).or_default();
+        effect.succeeded += 1;
+        effect.effective += u64::from(is_effective);
     }
 
     /// Counts a case whose tables or rows the engine rejected.
@@ -236,6 +261,11 @@ impl Tally {
             self.by_oracle.entry(key.clone()).or_default().merge(*counts);
         }
         add(&mut self.by_behaviour, &other.by_behaviour);
+        for (key, effect) in &other.effects {
+            let mine = self.effects.entry(key.clone()).or_default();
+            mine.succeeded += effect.succeeded;
+            mine.effective += effect.effective;
+        }
         for (key, coverage) in &other.features {
             let mine = self.features.entry(key.clone()).or_default();
             mine.appeared += coverage.appeared;

@@ -96,9 +96,7 @@ impl Instrument {
                 Vec::new()
             });
             let look = match operation {
-                Operation::Statement(statement) if is_read(statement) || !sent.is_empty() => {
-                    view(self, statement)
-                }
+                Operation::Statement(statement) if !sent.is_empty() => view(self, statement),
                 _ => None,
             };
             let is_as_written = sent.is_empty();
@@ -214,11 +212,6 @@ impl Instrument {
         }));
         sql
     }
-}
-
-/// Whether a statement only reads, so that it takes part even as it is written.
-fn is_read(statement: &Stmt) -> bool {
-    matches!(statement, Stmt::Select(_))
 }
 
 impl InstrumentedCase {

@@ -137,6 +137,7 @@ impl Instrument {
             Stmt::Write(Write::Insert(insert)) => self.insert(id, insert),
             Stmt::Write(Write::Update(update)) => self.update(id, update).map(|sent| vec![sent]),
             Stmt::Write(Write::Delete(delete)) => self.delete(delete),
+            Stmt::Write(Write::Merge(_)) => Err(NotInstrumented("it is a MERGE")),
             Stmt::Control(_) => Ok(vec![plain(statement)]),
             Stmt::Ddl(Ddl::CreateIndex { .. } | Ddl::DropIndex { .. }) => {
                 Ok(vec![plain(statement)])
@@ -197,6 +198,7 @@ impl Sent {
 /// Whether a query is no more than rows of its sources that satisfy a condition.
 fn is_bare(select: &Select) -> bool {
     select.ctes.is_empty()
+        && select.values.is_empty()
         && !select.distinct
         && select.group_by.is_empty()
         && select.having.is_none()

@@ -83,10 +83,7 @@ impl Refinement<'_> {
         let schema = self.reading.schema.clone();
         let mut instrument = Instrument::new(schema, self.reading.dialect, capabilities);
         let instrumented = instrument.case_with_views(case, operations, scope);
-        // What a query reads is known from the reads of versions before it.
-        let is_query = |step: usize| matches!(&operations[step], Operation::Statement(s) if matches!(**s, Stmt::Select(_)));
-        let left = instrumented.not_instrumented.iter().find(|(step, _)| !is_query(*step));
-        if let Some((step, why)) = left {
+        if let Some((step, why)) = instrumented.not_instrumented.first() {
             return Ok(Step::LeaveOut(*step, why.to_string()));
         }
         if let Some((step, why)) = find_unusable(operations, &instrument, &instrumented) {
@@ -205,7 +202,7 @@ fn find_unusable(
 
 fn takes_rows_away(statement: &Stmt) -> bool {
     match statement {
-        Stmt::Write(Write::Delete(_)) => true,
+        Stmt::Write(Write::Delete(_) | Write::Merge(_)) => true,
         Stmt::Write(Write::Insert(insert)) => insert.conflict == Conflict::Replace,
         _ => false,
     }

@@ -102,8 +102,8 @@ pub struct Steps {
     /// What a statement waited for, and whose writes it saw or did not see.
     pub sights: BTreeMap<usize, Vec<String>>,
     pub unmodelled: BTreeMap<usize, String>,
-    /// The statement that breaks a rule, with the rows that it read.
-    pub control: Option<ControlRun>,
+    /// The statement that breaks a rule and the writes before it, with the rows that they read.
+    pub controls: Vec<ControlRun>,
 }
 
 impl ReferenceModel<'_> {
@@ -118,7 +118,7 @@ impl ReferenceModel<'_> {
             settled: self.trace.settled().clone(),
             sights,
             unmodelled: self.trace.unmodelled().clone(),
-            control: None,
+            controls: Vec::new(),
         }
     }
 

@@ -85,13 +85,18 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// The control run for a conclusion that the rows or the row count of a statement are wrong.
-    pub fn control_run(&self) -> Option<&ControlRun> {
+    /// The control runs for a conclusion that rows or the row count of a statement are wrong.
+    pub fn control_runs(&self) -> &[ControlRun] {
         match &self.conclusion {
             Conclusion::Broken {
-                breach: Breach::Rows { .. } | Breach::RowCount { .. }, ..
-            } => self.steps.control.as_ref(),
-            _ => None,
+                breach:
+                    Breach::Rows { .. }
+                    | Breach::RowCount { .. }
+                    | Breach::FinalRows { .. }
+                    | Breach::FinalQuery { .. },
+                ..
+            } => &self.steps.controls,
+            _ => &[],
         }
     }
 }
@@ -240,7 +245,7 @@ async fn search_replays(
             Stop::Outside { step, rule, breach } => {
                 if farthest.as_ref().is_none_or(|(at, ..)| reached > *at) {
                     let mut steps = model.steps();
-                    steps.control = step.and_then(|step| model.control_run(step));
+                    steps.controls = model.control_runs(step);
                     let broken = Conclusion::Broken { step, rule: Some(rule), breach };
                     farthest = Some((reached, broken, steps));
                 }

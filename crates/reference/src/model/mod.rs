@@ -22,7 +22,7 @@ use isolde_model::parsed_case::Operation;
 use isolde_model::value::Row;
 use isolde_sql::Stmt;
 use std::collections::BTreeMap;
-pub use trace::{Look, Trace, ViewedRows};
+pub use trace::{Look, Trace, ViewedRows, WriteEvaluation};
 
 /// One replay of a run: the state of the database and what explains it so far.
 pub struct ReferenceModel<'a> {

@@ -1,8 +1,9 @@
 //! The trace of a replay: the rules that explain each step, and what each saw.
 
-use crate::version_tables::VersionId;
+use crate::version_tables::{VersionId, View};
 use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
+use isolde_model::value::Row;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default)]
@@ -15,6 +16,8 @@ pub struct Trace {
     looks: BTreeMap<usize, Look>,
     /// The row versions that statements read.
     views: Vec<ViewedRows>,
+    /// What writes would do without the others.
+    evaluations: Vec<WriteEvaluation>,
     /// What each blocked step waited for.
     waits: BTreeMap<usize, String>,
     /// The first breach that is about locking only.
@@ -37,6 +40,20 @@ pub struct ViewedRows {
     /// Writers that committed before this moment are in view.
     pub snapshot: usize,
     pub at: usize,
+}
+
+/// What the engine computed for a write on the version tables.
+#[derive(Clone, Debug)]
+pub struct WriteEvaluation {
+    pub step: usize,
+    pub table: usize,
+    /// The rows among which it searched, and those that its subqueries read.
+    pub view: View,
+    pub inner: View,
+    /// The versions that it found.
+    pub found: Vec<VersionId>,
+    /// The rows that it makes of them, or inserts.
+    pub made: Vec<Row>,
 }
 
 /// When a statement read rows.
@@ -84,6 +101,14 @@ impl Trace {
 
     pub fn record_view(&mut self, view: ViewedRows) {
         self.views.push(view);
+    }
+
+    pub fn record_evaluation(&mut self, evaluation: WriteEvaluation) {
+        self.evaluations.push(evaluation);
+    }
+
+    pub fn evaluations(&self) -> &[WriteEvaluation] {
+        &self.evaluations
     }
 
     pub fn views(&self) -> &[ViewedRows] {

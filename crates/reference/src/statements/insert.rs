@@ -5,7 +5,7 @@ use crate::commit::written_columns;
 use crate::constraints::Change;
 use crate::constraints::Clash;
 use crate::model::DuplicateKey;
-use crate::model::ReferenceModel;
+use crate::model::{ReferenceModel, WriteEvaluation};
 use crate::outcome::ExpectedErrors;
 use crate::stop::Stop;
 use crate::version_tables::{Put, Sets, View};
@@ -18,13 +18,13 @@ use isolde_sql::{Conflict, Expr, Insert, InsertSource, Type};
 
 /// The INSERT whose rows are inserted.
 #[derive(Clone, Copy)]
-struct InsertStep<'s> {
-    tx: TxId,
-    step: usize,
-    table: usize,
-    insert: &'s Insert,
+pub(super) struct InsertStep<'s> {
+    pub tx: TxId,
+    pub step: usize,
+    pub table: usize,
+    pub insert: &'s Insert,
     /// What its subqueries read.
-    inner: &'s View,
+    pub inner: &'s View,
 }
 
 /// What an upsert does to the row that has the key.
@@ -49,6 +49,16 @@ impl ReferenceModel<'_> {
         let inner = self.inner_of_write(tx, step, &view)?;
         let sql = self.tables.incoming(insert, &inner);
         let incoming = self.fresh(table, sql, Some(step)).await?;
+        let numbered = |name: &str| {
+            let of = self.subject.reading.schema.table(name);
+            of.is_none_or(|of| of.columns.iter().any(|c| c.numbered.is_some()))
+        };
+        if insert.conflict == Conflict::Fail && !numbered(&insert.table) {
+            let (view, inner, found) = (inner.clone(), inner.clone(), Vec::new());
+            let made = incoming.iter().map(|fresh| fresh.row.clone()).collect();
+            let evaluation = WriteEvaluation { step, table, view, inner, found, made };
+            self.trace.record_evaluation(evaluation);
+        }
         let incoming: Vec<Version> =
             incoming.into_iter().map(|fresh| self.world.version(fresh, tx)).collect();
         let acts = insert.conflict != Conflict::Fail;
@@ -81,7 +91,7 @@ impl ReferenceModel<'_> {
     }
 
     /// Inserts one row; returns how many rows it counts for.
-    async fn insert_row(
+    pub(super) async fn insert_row(
         &mut self,
         at: InsertStep<'_>,
         mut new: Version,

@@ -3,7 +3,7 @@
 
 use crate::model::ReferenceModel;
 use crate::stop::Stop;
-use crate::version_tables::{Search, VersionId, View, Views};
+use crate::version_tables::{Search, VersionId, View, Views, whole};
 use isolde_model::value::Row;
 use isolde_sql::{Expr, Literal, Order, OrderKey, Schema, Select, SelectItem, Source, Table};
 
@@ -64,9 +64,8 @@ impl ReferenceModel<'_> {
             return Err(Stop::not_modelled(step, UNKNOWN));
         };
         let sql = self.tables.found_in_order(search, order, views);
-        let mut found = self.found(sql, step).await?;
-        found.truncate(most);
-        Ok(found)
+        let rows = self.evaluate(sql, Some(step)).await?;
+        Ok(rows.iter().filter_map(|row| row.first().and_then(whole)).take(most).collect())
     }
 }
 

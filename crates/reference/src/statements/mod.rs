@@ -8,6 +8,7 @@ mod dirty_read;
 mod insert;
 mod limit;
 mod locking_read;
+mod merge;
 mod returning;
 mod table_locks;
 mod waits;
@@ -59,6 +60,10 @@ impl<'a> ReferenceModel<'a> {
             }
             Stmt::Write(Write::Delete(delete)) => {
                 let stop = self.delete(tx, step, delete).await;
+                self.accept_same_error(tx, step, stop)
+            }
+            Stmt::Write(Write::Merge(merge)) => {
+                let stop = self.merge_statement(tx, step, merge).await;
                 self.accept_same_error(tx, step, stop)
             }
             Stmt::Write(Write::Insert(insert)) => {

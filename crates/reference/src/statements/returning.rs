@@ -7,7 +7,7 @@ use crate::outcome::Expected;
 use crate::stop::Stop;
 use crate::version_tables::View;
 use crate::world::TxId;
-use isolde_sql::{Expr, Select, SelectItem, Source, Stmt, Write};
+use isolde_sql::{Conflict, Expr, Select, SelectItem, Source, Stmt, Write};
 
 /// Why the rows that a write returns are not modelled, if they are not.
 pub fn beyond(items: &[SelectItem], has_join: bool) -> Option<&'static str> {
@@ -58,6 +58,12 @@ impl ReferenceModel<'_> {
         }
         if self.world.merges(tx) {
             return Err(Stop::not_modelled(step, "RETURNING is not modelled here"));
+        }
+        let upserts = matches!(self.operation(step), Some(Stmt::Write(Write::Insert(i)))
+            if matches!(i.conflict, Conflict::Update { .. }));
+        if upserts && self.world.concurrency(tx).counting.omits_unchanged() {
+            let why = "RETURNING of rows that an upsert leaves as they are is not modelled";
+            return Err(Stop::not_modelled(step, why));
         }
         let deletes = matches!(self.operation(step), Some(Stmt::Write(Write::Delete(_))));
         let of_table = changes.iter().filter(|change| change.place.table == table);

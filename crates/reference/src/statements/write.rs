@@ -3,7 +3,7 @@
 
 use super::write_snapshot::{Assigned, Reads, reads_others};
 use crate::constraints::Change;
-use crate::model::ReferenceModel;
+use crate::model::{ReferenceModel, WriteEvaluation};
 use crate::outcome::{Expected, ExpectedErrors};
 use crate::stop::Stop;
 use crate::version_tables::{Fresh, Search, VersionId, View, Views, whole};
@@ -14,7 +14,7 @@ use isolde_model::history::ErrorClass;
 use isolde_sql::{Delete, Expr, Stmt, Update, Write};
 
 /// The newest version of a row, compared with the version that a statement found.
-enum Target {
+pub(super) enum Target {
     Same,
     /// The row was deleted.
     Gone,
@@ -26,20 +26,20 @@ enum Target {
 
 /// An UPDATE whose first search is done: the view that it searched and what it
 /// sets.
-struct RunningUpdate<'s> {
-    tx: TxId,
-    step: usize,
-    table: usize,
-    search: Search<'s>,
-    update: &'s Update,
-    sets: Vec<(String, Expr)>,
-    view: View,
+pub(super) struct RunningUpdate<'s> {
+    pub tx: TxId,
+    pub step: usize,
+    pub table: usize,
+    pub search: Search<'s>,
+    pub update: &'s Update,
+    pub sets: Vec<(String, Expr)>,
+    pub view: View,
     /// The view of the queries inside of it.
-    inner: View,
+    pub inner: View,
 }
 
 impl ReferenceModel<'_> {
-    fn target(&self, place: Place, found: VersionId, tx: TxId) -> Target {
+    pub(super) fn target(&self, place: Place, found: VersionId, tx: TxId) -> Target {
         match self.world.newest(place, tx) {
             Some(v) if v.dead => Target::Gone,
             Some(v) if v.id == found => Target::Same,
@@ -106,6 +106,12 @@ impl ReferenceModel<'_> {
         let sets = self.sets_in_order(&update.sets, (tx, step), assigned)?;
         let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &inner });
         let found = distinct_sources(self.fresh(table, sql, Some(step)).await?);
+        if update.join.is_none() && update.limit.is_none() {
+            let (view, inner) = (view.clone(), inner.clone());
+            let (sources, made) = found.iter().map(|f| (f.source, f.row.clone())).unzip();
+            let evaluation = WriteEvaluation { step, table, view, inner, found: sources, made };
+            self.trace.record_evaluation(evaluation);
+        }
         let before = self.world.save_rows();
         let written = if self.world.merges(tx) {
             self.write_rows((tx, step), table, &sets, found, &mut errors)
@@ -185,7 +191,7 @@ impl ReferenceModel<'_> {
 
     /// Locks the targets of an UPDATE and adds their new versions. Returns the
     /// changes, and how many rows count although they did not change.
-    fn write_targets(
+    pub(super) fn write_targets(
         &mut self,
         running: &RunningUpdate<'_>,
         targets: Vec<(Place, Fresh)>,
@@ -298,6 +304,12 @@ impl ReferenceModel<'_> {
         let keyless = !self.keys[table].iter().any(|key| key.primary);
         let counts_kinds = miscounts && keyless && delete.join.is_none() && delete.filter.is_none();
         let found = self.found(sql, step).await?;
+        if delete.join.is_none() && delete.limit.is_none() {
+            let (view, inner, made) = (view.clone(), inner.clone(), Vec::new());
+            let found = found.clone();
+            let evaluation = WriteEvaluation { step, table, view, inner, found, made };
+            self.trace.record_evaluation(evaluation);
+        }
         let before = self.world.save_rows();
         let done =
             self.delete_targets((tx, step), (table, search), found, &view, &mut errors).await?;
@@ -372,7 +384,12 @@ impl ReferenceModel<'_> {
 
     /// Handles a target that was changed after the snapshot; true when the statement
     /// reads it again. Whether the rule is cited depends on what it then finds.
-    fn target_changed(&mut self, tx: TxId, step: usize, errors: &mut ExpectedErrors) -> bool {
+    pub(super) fn target_changed(
+        &mut self,
+        tx: TxId,
+        step: usize,
+        errors: &mut ExpectedErrors,
+    ) -> bool {
         let concurrency = self.world.concurrency(tx);
         let (rules, changed) = (concurrency.rules, concurrency.conflicts.changed_row);
         if changed == WriteConflictPolicy::Abort {
@@ -392,7 +409,7 @@ impl ReferenceModel<'_> {
         versions.any(|v| v.id == fresh.source && !v.dead && *v.row == fresh.row)
     }
 
-    fn passed(&self, tx: TxId, step: usize) -> Stop {
+    pub(super) fn passed(&self, tx: TxId, step: usize) -> Stop {
         let breach = Breach::StaleVersion { returned: false };
         Stop::Outside {
             step: Some(step),

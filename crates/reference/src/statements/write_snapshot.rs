@@ -58,7 +58,11 @@ impl ReferenceModel<'_> {
             errors.require(ErrorClass::ReadOnly, rules.write, Obstacle::ReadOnly);
         }
         self.check_single_writer(tx, step, &mut errors);
-        self.world.tx_mut(tx).writer = true;
+        // A statement that is rejected before it runs takes no lock.
+        let error = self.subject.reply(step).and_then(|reply| reply.error());
+        if error.is_none_or(|error| error.class != ErrorClass::Rejected) {
+            self.world.tx_mut(tx).writer = true;
+        }
         self.use_rule(step, if finds_rows { rules.write } else { rules.unique });
         self.permit_snapshot_conflicts(tx, &mut errors);
         self.permit_conflicts(tx, &mut errors);

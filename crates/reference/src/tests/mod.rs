@@ -3,6 +3,7 @@
 //! engine that the history names.
 
 mod commits;
+mod merge;
 mod merging;
 mod moves;
 mod records;

@@ -5,6 +5,7 @@ use isolde_sql::Source;
 use isolde_sql::render::{Renderer, Substitute, listed};
 use isolde_sql::{
     Expr, Insert, InsertSource, Join, JoinKind, Order, OrderKey, Select, SelectItem, TableJoin,
+    Using,
 };
 
 impl VersionTables<'_> {
@@ -104,6 +105,7 @@ impl VersionTables<'_> {
             kind: if j.on.is_some() { JoinKind::Inner } else { JoinKind::Cross },
             source: source(&j.table, j.alias.as_deref()),
             on: j.on.clone(),
+            using: Using::Nothing,
             nested: 0,
         };
         let select = Select {
@@ -254,7 +256,7 @@ impl VersionTables<'_> {
 }
 
 /// The assigned value, where DEFAULT stands for that of the column.
-fn or_default(of: &Table, column: &str, value: &Expr) -> Expr {
+pub(super) fn or_default(of: &Table, column: &str, value: &Expr) -> Expr {
     match (value, of.column(column)) {
         (Expr::Default, Some(column)) => {
             Expr::Literal(column.default.clone().unwrap_or(Literal::Null))

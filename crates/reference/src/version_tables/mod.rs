@@ -16,6 +16,7 @@ use isolde_sql::render::{Renderer, listed};
 use isolde_sql::{Column, Expr, Literal, Schema, Table, TableJoin};
 
 mod evaluation;
+mod merge;
 
 /// The id of a row version in its version table.
 pub type VersionId = i64;
@@ -24,6 +25,7 @@ pub type VersionId = i64;
 /// or one of the following.
 pub const PREFIX: &str = "isolde_v_";
 const ROWS_PREFIX: &str = "isolde_w_";
+const STAGE: &str = "isolde_s_";
 pub(super) const ID: &str = "isolde_iv";
 pub(super) const SOURCE: &str = "isolde_src";
 pub(super) const MADE: &str = "isolde_made";
@@ -237,11 +239,29 @@ impl VersionTables<'_> {
             Family::Sqlite | Family::Postgres | Family::Duckdb | Family::Other => {
                 vec![format!("{insert} returning {items}")]
             }
-            Family::Mysql => vec![
-                insert,
-                format!("select {items} from {name} where {MADE} = {MADE_MARK} order by {ID}"),
-            ],
+            Family::Mysql => {
+                let mut sql = match needs_staging(rest) {
+                    true => self.staged(table, &columns, rest),
+                    false => vec![insert],
+                };
+                let made = format!("where {MADE} = {MADE_MARK} order by {ID}");
+                sql.push(format!("select {items} from {name} {made}"));
+                sql
+            }
         }
+    }
+
+    /// Inserts the rows of `rest` through a temporary table. INSERT … SELECT that reads its own
+    /// table buffers the rows in one whose columns have the declared precision of the values.
+    fn staged(&self, table: &Table, columns: &str, rest: &str) -> Vec<String> {
+        let (name, staging) = (self.name(table), self.rows_name(table).replace(ROWS_PREFIX, STAGE));
+        let all = format!("{MADE}, {SOURCE}{columns}");
+        vec![
+            format!("drop temporary table if exists {staging}"),
+            format!("create temporary table {staging} like {name}"),
+            format!("insert into {staging} ({all}) {rest}"),
+            format!("insert into {name} ({all}) select {all} from {staging} order by {ID}"),
+        ]
     }
 
     /// A query for some versions of a table.
@@ -261,6 +281,11 @@ impl VersionTables<'_> {
         let table = &self.schema.tables[place];
         Some(format!("({})", self.versions(table, &view[place], outer.is_some())))
     }
+}
+
+/// Whether values have more digits than their type declares, as PI() does.
+fn needs_staging(sql: &str) -> bool {
+    sql.to_ascii_lowercase().contains("pi(")
 }
 
 /// The new value of one column: from the action of a foreign key, or from IGNORE.

@@ -12,8 +12,9 @@ mod write;
 
 pub use operator::{Aggregate, Binary, Function, Unary, WindowFunction};
 pub use query::{
-    Cte, Expr, Join, JoinKind, LockPatience, LockStrength, Locking, Order, OrderKey, Select,
-    SelectItem, SetOperator, Source, sources_below,
+    Cte, Expr, Frame, FrameBound, FrameUnit, Grouping, Join, JoinKind, LockPatience, LockStrength,
+    Locking, NamedWindow, Order, OrderKey, Over, Select, SelectItem, SetOperator, Source, Using,
+    Window, sources_below,
 };
 pub use schema::{
     Column, ForeignKey, Generated, Index, IndexPart, Numbered, OnDelete, Schema, Table, View,
@@ -23,4 +24,7 @@ pub use transaction::{
     Access, Begin, BeginMode, Characteristics, Control, SetScope, SetTransaction,
 };
 pub use value::{Class, Literal, Type};
-pub use write::{Conflict, Delete, Insert, InsertSource, TableJoin, Update, Write};
+pub use write::{
+    Conflict, Delete, Insert, InsertSource, MatchKind, Merge, MergeAction, MergeClause, TableJoin,
+    Update, Write,
+};

@@ -108,6 +108,12 @@ pub enum Aggregate {
     Max,
     Sum,
     Avg,
+    /// The texts, in an order that the call states, with commas between them.
+    Concat,
+    BitAnd,
+    BitOr,
+    BoolAnd,
+    BoolOr,
 }
 
 impl Aggregate {
@@ -118,6 +124,12 @@ impl Aggregate {
             Aggregate::Max => "max",
             Aggregate::Sum => "sum",
             Aggregate::Avg => "avg",
+            // MySQL's family and SQLite have another name for it.
+            Aggregate::Concat => "string_agg",
+            Aggregate::BitAnd => "bit_and",
+            Aggregate::BitOr => "bit_or",
+            Aggregate::BoolAnd => "bool_and",
+            Aggregate::BoolOr => "bool_or",
         }
     }
 }

@@ -51,18 +51,30 @@ pub enum Expr {
     /// A scalar subquery. Generated ones are aggregates without groups, so they return exactly one
     /// row.
     Scalar(Box<Select>),
+    /// A comparison with some or all rows of a query: `a > all (select …)`.
+    Quantified {
+        sign: Binary,
+        of: Box<Expr>,
+        all: bool,
+        select: Box<Select>,
+    },
+    /// A row value: `(a, b)`.
+    Row(Vec<Expr>),
     /// Without an argument it is `count(*)`.
     Aggregate {
         function: Aggregate,
         of: Option<Box<Expr>>,
         distinct: bool,
+        /// The order of the values that it combines.
+        order: Vec<OrderKey>,
+        /// FILTER (WHERE …).
+        filter: Option<Box<Expr>>,
     },
-    /// Without an argument, COUNT is `count(*)`. A named window is written out.
+    /// Without an argument, COUNT is `count(*)`.
     Window {
         function: WindowFunction,
         arguments: Vec<Expr>,
-        partition: Vec<Expr>,
-        order: Vec<OrderKey>,
+        over: Over,
     },
     /// In an upsert, the value that was to be inserted.
     Incoming(String),
@@ -70,9 +82,71 @@ pub enum Expr {
     Default,
 }
 
+/// The window of a window function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// One of those that the query names.
+    Named(String),
+    Window(Window),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    pub partition: Vec<Expr>,
+    pub order: Vec<OrderKey>,
+    pub frame: Option<Frame>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedWindow {
+    pub name: String,
+    pub window: Window,
+}
+
+/// The rows of its partition that a window function sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub unit: FrameUnit,
+    pub start: FrameBound,
+    /// The current row, if absent.
+    pub end: Option<FrameBound>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameUnit {
+    Rows,
+    Range,
+    Groups,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameBound {
+    UnboundedPreceding,
+    Preceding(u32),
+    CurrentRow,
+    Following(u32),
+    UnboundedFollowing,
+}
+
+/// How the keys of GROUP BY are combined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    #[default]
+    AllKeys,
+    /// All keys, all but the last, and so on, down to none.
+    Rollup,
+    Cube,
+    /// Each set has the places of its keys.
+    Sets(Vec<Vec<usize>>),
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Select {
+    /// Whether the CTEs may read themselves.
+    pub recursive: bool,
     pub ctes: Vec<Cte>,
+    /// The rows of VALUES. If there are any, the query has neither a select list nor sources.
+    pub values: Vec<Vec<Expr>>,
     pub distinct: bool,
     pub items: Vec<SelectItem>,
     /// None for a query without FROM.
@@ -80,7 +154,10 @@ pub struct Select {
     pub joins: Vec<Join>,
     pub filter: Option<Expr>,
     pub group_by: Vec<Expr>,
+    pub grouping: Grouping,
     pub having: Option<Expr>,
+    /// The windows that window functions name.
+    pub windows: Vec<NamedWindow>,
     /// In a chain all operators are the same, and associativity does not matter.
     pub set_operation: Option<(SetOperator, Box<Select>)>,
     pub order: Order,
@@ -114,8 +191,12 @@ pub enum Source {
     /// A table or CTE, with an alias where it occurs twice.
     Table { name: String, alias: Option<String> },
     Derived {
+        /// Whether it may use the columns of the sources before it.
+        lateral: bool,
         select: Box<Select>,
         alias: Option<String>,
+        /// Empty if the columns keep the names from the query.
+        columns: Vec<String>,
         /// The view that this query replaces, if any.
         view: Option<String>,
     },
@@ -130,9 +211,20 @@ pub struct Join {
     /// Absent in joins without a condition: cross joins, commas, and inner joins written without
     /// ON.
     pub on: Option<Expr>,
+    pub using: Using,
     /// How many of the joins that follow are in parentheses with its source: two in
     /// `a left join (b join c join d) on …`.
     pub nested: usize,
+}
+
+/// The columns of both sides that a join compares by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Using {
+    #[default]
+    Nothing,
+    Columns(Vec<String>),
+    /// NATURAL: all columns with the same name.
+    SameNames,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,7 +310,13 @@ impl Expr {
     }
 
     pub fn count_all() -> Expr {
-        Expr::Aggregate { function: Aggregate::Count, of: None, distinct: false }
+        let (of, distinct, order, filter) = (None, false, Vec::new(), None);
+        Expr::Aggregate { function: Aggregate::Count, of, distinct, order, filter }
+    }
+
+    pub fn aggregate(function: Aggregate, of: Expr) -> Expr {
+        let (of, distinct) = (Some(Box::new(of)), false);
+        Expr::Aggregate { function, of, distinct, order: Vec::new(), filter: None }
     }
 }
 
@@ -266,11 +364,29 @@ impl Source {
         }
     }
 
+    /// A query in FROM.
+    pub fn query(select: Select, alias: &str) -> Source {
+        Source::Derived {
+            lateral: false,
+            select: Box::new(select),
+            alias: Some(alias.into()),
+            columns: Vec::new(),
+            view: None,
+        }
+    }
+
     pub fn derived(&self) -> Option<&Select> {
         match self {
             Source::Table { .. } => None,
             Source::Derived { select, .. } => Some(select),
         }
+    }
+}
+
+impl Join {
+    /// A join without a condition.
+    pub fn plain(kind: JoinKind, source: Source) -> Join {
+        Join { kind, source, on: None, using: Using::Nothing, nested: 0 }
     }
 }
 

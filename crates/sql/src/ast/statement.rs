@@ -9,7 +9,7 @@ use super::query::{Select, sources_below};
 use super::schema::Index;
 use super::transaction::Control;
 use super::value::Type;
-use super::write::{Delete, Insert, Update, Write};
+use super::write::{Delete, Insert, Merge, Update, Write};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stmt {
@@ -140,6 +140,12 @@ impl From<Update> for Stmt {
 impl From<Delete> for Stmt {
     fn from(delete: Delete) -> Stmt {
         Stmt::Write(Write::Delete(delete))
+    }
+}
+
+impl From<Merge> for Stmt {
+    fn from(merge: Merge) -> Stmt {
+        Stmt::Write(Write::Merge(merge))
     }
 }
 

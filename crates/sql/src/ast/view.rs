@@ -96,7 +96,8 @@ impl Schema {
                 Source::Table { name, .. } if !hidden.contains(name) => {
                     if let Some(View { name, select }) = self.view(name) {
                         let (select, view) = (Box::new(select.clone()), Some(name.clone()));
-                        *source = Source::Derived { select, alias, view };
+                        let (lateral, columns) = (false, Vec::new());
+                        *source = Source::Derived { lateral, select, alias, columns, view };
                     }
                 }
                 Source::Table { .. } => {}

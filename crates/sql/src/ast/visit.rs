@@ -6,8 +6,8 @@
 //! expression from itself to its operands and then to its subquery.
 
 use super::{
-    Conflict, Ddl, Delete, Expr, Index, Insert, InsertSource, Order, OrderKey, Select, SelectItem,
-    Source, Stmt, Table, Update, Write,
+    Conflict, Ddl, Delete, Expr, Index, Insert, InsertSource, Merge, MergeAction, Order, OrderKey,
+    Over, Select, SelectItem, Source, Stmt, Table, Update, Window, Write,
 };
 
 /// The names of the functions that a walk consists of, and those of the standard
@@ -22,6 +22,8 @@ macro_rules! define_walk {
         own_expressions: $own_expressions:ident,
         parts: $parts:ident,
         expression: $expression:ident,
+        expressions: $expressions:ident,
+        values: $values:ident,
         keys: $keys:ident,
         std: $iter:ident $as_ref:ident $as_deref:ident,
     ) => {
@@ -33,9 +35,11 @@ macro_rules! define_walk {
                         Vec::new()
                     }
                     Expr::Exists { .. } | Expr::Scalar(_) => Vec::new(),
-                    Expr::Unary(_, of) | Expr::Cast { of, .. } | Expr::InSelect { of, .. } => {
-                        vec![of]
-                    }
+                    Expr::Unary(_, of)
+                    | Expr::Cast { of, .. }
+                    | Expr::InSelect { of, .. }
+                    | Expr::Quantified { of, .. } => vec![of],
+                    Expr::Row(cells) => cells.$iter().collect(),
                     Expr::Like { of, pattern, .. } => vec![of, pattern],
                     Expr::Binary(_, left, right) => vec![left, right],
                     Expr::InList { of, items, .. } => {
@@ -49,10 +53,16 @@ macro_rules! define_walk {
                         .chain(otherwise.$as_deref())
                         .collect(),
                     Expr::Call(_, arguments) => arguments.$iter().collect(),
-                    Expr::Aggregate { of, .. } => of.$as_deref().into_iter().collect(),
-                    Expr::Window { arguments, partition, order, .. } => {
+                    Expr::Aggregate { of, order, filter, .. } => {
                         let keys = order.$iter().map(|key| &$($mut)? key.of);
-                        arguments.$iter().chain(partition).chain(keys).collect()
+                        of.$as_deref().into_iter().chain(keys).chain(filter.$as_deref()).collect()
+                    }
+                    Expr::Window { arguments, over, .. } => {
+                        let own = match over {
+                            Over::Named(_) => Vec::new(),
+                            Over::Window(window) => window.$expressions().collect(),
+                        };
+                        arguments.$iter().chain(own).collect()
                     }
                 }
             }
@@ -62,6 +72,7 @@ macro_rules! define_walk {
                 match self {
                     Expr::InSelect { select, .. }
                     | Expr::Exists { select, .. }
+                    | Expr::Quantified { select, .. }
                     | Expr::Scalar(select) => Some(select),
                     Expr::Column { .. }
                     | Expr::Literal(_)
@@ -73,6 +84,7 @@ macro_rules! define_walk {
                     | Expr::Case { .. }
                     | Expr::Cast { .. }
                     | Expr::Call(..)
+                    | Expr::Row(_)
                     | Expr::Aggregate { .. }
                     | Expr::Window { .. }
                     | Expr::Incoming(_)
@@ -90,6 +102,14 @@ macro_rules! define_walk {
                 if let Some(select) = self.$subquery() {
                     select.$visit(see);
                 }
+            }
+        }
+
+        impl Window {
+            /// The expressions by which it partitions and orders rows.
+            pub fn $expressions(&$($mut)? self) -> impl Iterator<Item = &$($mut)? Expr> {
+                let keys = self.order.$iter().map(|key| &$($mut)? key.of);
+                self.partition.$iter().chain(keys)
             }
         }
 
@@ -123,6 +143,8 @@ macro_rules! define_walk {
                     .chain(&$($mut)? self.group_by)
                     .chain(&$($mut)? self.filter)
                     .chain(&$($mut)? self.having)
+                    .chain(self.windows.$iter().flat_map(|named| named.window.$expressions()))
+                    .chain(self.values.$iter().flatten())
                     .chain(self.order.$keys().$iter().map(|key| &$($mut)? key.of))
                     .chain(&$($mut)? self.limit)
                     .chain(&$($mut)? self.offset)
@@ -203,6 +225,35 @@ macro_rules! define_walk {
             }
         }
 
+        impl MergeAction {
+            /// The values that it stores.
+            pub fn $values(&$($mut)? self) -> Vec<&$($mut)? Expr> {
+                match self {
+                    MergeAction::Update(sets) => sets.$iter().map(|(_, value)| value).collect(),
+                    MergeAction::Insert { values, .. } => values.$iter().collect(),
+                    MergeAction::Delete | MergeAction::Nothing => Vec::new(),
+                }
+            }
+        }
+
+        impl Merge {
+            /// Visits all expressions in it.
+            pub fn $visit$(<$a>)?(
+                &$($a)? $($mut)? self,
+                see: &mut dyn FnMut(&$($a)? $($mut)? Expr),
+            ) {
+                if let Source::Derived { select, .. } = &$($mut)? self.source {
+                    select.$visit(see);
+                }
+                self.on.$visit(see);
+                for clause in &$($mut)? self.clauses {
+                    let condition = &$($mut)? clause.condition;
+                    condition.$iter().for_each(|e| e.$visit(see));
+                    clause.action.$values().into_iter().for_each(|e| e.$visit(see));
+                }
+            }
+        }
+
         impl Index {
             /// Visits all expressions in it.
             pub fn $visit$(<$a>)?(
@@ -239,6 +290,7 @@ macro_rules! define_walk {
                     Stmt::Write(Write::Insert(insert)) => insert.$visit(see),
                     Stmt::Write(Write::Update(update)) => update.$visit(see),
                     Stmt::Write(Write::Delete(delete)) => delete.$visit(see),
+                    Stmt::Write(Write::Merge(merge)) => merge.$visit(see),
                     Stmt::Ddl(Ddl::CreateIndex { index, .. }) => index.$visit(see),
                     Stmt::Prepare { statement, .. } => statement.$visit(see),
                     Stmt::Ddl(Ddl::DropIndex { .. } | Ddl::AddColumn { .. } | Ddl::Truncate(_))
@@ -258,6 +310,8 @@ define_walk! {
     own_expressions: own_expressions,
     parts: parts,
     expression: expression,
+    expressions: expressions,
+    values: values,
     keys: keys,
     std: iter as_ref as_deref,
 }
@@ -270,6 +324,8 @@ define_walk! {
     own_expressions: own_expressions_mut,
     parts: parts_mut,
     expression: expression_mut,
+    expressions: expressions_mut,
+    values: values_mut,
     keys: keys_mut,
     std: iter_mut as_mut as_deref_mut,
 }

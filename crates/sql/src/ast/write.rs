@@ -1,6 +1,6 @@
 //! Statements that change rows.
 
-use super::query::{Expr, OrderKey, Select, SelectItem};
+use super::query::{Expr, OrderKey, Select, SelectItem, Source};
 
 /// A statement that changes rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,6 +8,48 @@ pub enum Write {
     Insert(Insert),
     Update(Update),
     Delete(Delete),
+    Merge(Merge),
+}
+
+/// MERGE: what becomes of the rows of a table depends on whether a source has rows that match
+/// them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merge {
+    pub table: String,
+    pub alias: Option<String>,
+    pub source: Source,
+    pub on: Expr,
+    pub clauses: Vec<MergeClause>,
+}
+
+/// One WHEN clause. The first one whose kind and condition fit is applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergeClause {
+    pub kind: MatchKind,
+    pub condition: Option<Expr>,
+    pub action: MergeAction,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchKind {
+    /// A row of the table with a row of the source.
+    Matched,
+    /// A row of the source alone.
+    NotMatched,
+    /// A row of the table alone.
+    NotMatchedBySource,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeAction {
+    Update(Vec<(String, Expr)>),
+    Delete,
+    /// Without columns, all of the table.
+    Insert {
+        columns: Vec<String>,
+        values: Vec<Expr>,
+    },
+    Nothing,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +137,7 @@ impl Write {
             Write::Insert(insert) => &insert.table,
             Write::Update(update) => &update.table,
             Write::Delete(delete) => &delete.table,
+            Write::Merge(merge) => &merge.table,
         }
     }
 
@@ -110,6 +153,10 @@ impl Write {
             Write::Update(Update { join, .. }) | Write::Delete(Delete { join, .. }) => {
                 names.extend(join.iter().map(|join| join.table.as_str()));
             }
+            Write::Merge(merge) => match &merge.source {
+                Source::Table { name, .. } => names.push(name),
+                Source::Derived { select, .. } => names.extend(select.sources()),
+            },
         }
         names
     }

@@ -10,7 +10,7 @@ use sqlparser::ast::{
     TableConstraint, UniqueConstraint,
 };
 
-impl Reader<'_> {
+impl Reader {
     pub(super) fn constraint(self, table: &mut Table, constraint: TableConstraint) -> Read<()> {
         match constraint {
             TableConstraint::PrimaryKey(key)

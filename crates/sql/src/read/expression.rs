@@ -10,7 +10,7 @@ use sqlparser::ast::{
     self, BinaryOperator, CaseWhen, CastKind, DataType, TypedString, UnaryOperator, Value,
 };
 
-impl Reader<'_> {
+impl Reader {
     pub(super) fn expr(self, parsed: ast::Expr, depth: usize) -> Option<Expr> {
         let depth = depth.checked_sub(1)?;
         match parsed {
@@ -86,6 +86,13 @@ impl Reader<'_> {
                 Some(Expr::Exists { select: query(subquery)?, negated })
             }
             ast::Expr::Subquery(subquery) => Some(Expr::Scalar(query(subquery)?)),
+            ast::Expr::AnyOp { left, compare_op, right, is_some: _ } => {
+                self.quantified(*left, &compare_op, false, *right, depth)
+            }
+            ast::Expr::AllOp { left, compare_op, right } => {
+                self.quantified(*left, &compare_op, true, *right, depth)
+            }
+            ast::Expr::Tuple(cells) => Some(Expr::Row(self.exprs(cells, depth)?)),
             ast::Expr::Case { case_token: _, end_token: _, operand, conditions, else_result } => {
                 let branch = |CaseWhen { condition, result }: CaseWhen| {
                     Some((self.expr(condition, depth)?, self.expr(result, depth)?))
@@ -106,6 +113,29 @@ impl Reader<'_> {
             | ast::Expr::Substring { .. } => self.keyword_function(parsed, depth),
             _ => None,
         }
+    }
+
+    /// A comparison with a query. With an array, `any` and `all` are not supported.
+    fn quantified(
+        self,
+        of: ast::Expr,
+        sign: &BinaryOperator,
+        all: bool,
+        query: ast::Expr,
+        depth: usize,
+    ) -> Option<Expr> {
+        let sign = match sign {
+            BinaryOperator::Eq => Binary::Equal,
+            BinaryOperator::NotEq => Binary::Unequal,
+            BinaryOperator::Lt => Binary::Less,
+            BinaryOperator::LtEq => Binary::AtMost,
+            BinaryOperator::Gt => Binary::Greater,
+            BinaryOperator::GtEq => Binary::AtLeast,
+            _ => return None,
+        };
+        let ast::Expr::Subquery(query) = query else { return None };
+        let of = Box::new(self.compared(of, depth)?);
+        Some(Expr::Quantified { sign, of, all, select: Box::new(self.query(*query, depth)?) })
     }
 
     pub(super) fn exprs(self, parsed: Vec<ast::Expr>, depth: usize) -> Option<Vec<Expr>> {

@@ -2,7 +2,8 @@
 
 use super::Reader;
 use super::expression::optional;
-use crate::ast::{Expr, Join, JoinKind, Literal, Select, SelectItem, SetOperator, Source};
+use super::name::single;
+use crate::ast::{Expr, Join, JoinKind, Literal, Select, SelectItem, SetOperator, Source, Using};
 use crate::dialect::Family;
 use sqlparser::ast::{
     self, FunctionArg, FunctionArgExpr, JoinConstraint, JoinOperator, TableAlias, TableFactor,
@@ -12,7 +13,7 @@ use sqlparser::ast::{
 /// The most rows that a series of numbers is read as.
 const LONGEST_SERIES: i64 = 50;
 
-impl Reader<'_> {
+impl Reader {
     pub(super) fn from(
         self,
         from: Vec<TableWithJoins>,
@@ -26,7 +27,7 @@ impl Reader<'_> {
             let source = self.source(relation, depth)?;
             match first {
                 None => first = Some(source),
-                Some(_) => joins.push(Join { kind: JoinKind::Comma, source, on: None, nested: 0 }),
+                Some(_) => joins.push(Join::plain(JoinKind::Comma, source)),
             }
             for join in joined {
                 joins.append(&mut self.joins(join, depth)?);
@@ -64,16 +65,21 @@ impl Reader<'_> {
             }
             _ => return None,
         };
-        let on = match constraint {
-            JoinConstraint::On(on) => Some(self.expr(on, depth)?),
-            JoinConstraint::None => None,
-            JoinConstraint::Using(_) | JoinConstraint::Natural => return None,
+        let (on, using) = match constraint {
+            JoinConstraint::On(on) => (Some(self.expr(on, depth)?), Using::Nothing),
+            JoinConstraint::None => (None, Using::Nothing),
+            JoinConstraint::Natural => (None, Using::SameNames),
+            JoinConstraint::Using(names) => {
+                let name = |name: &ast::ObjectName| self.column(single(name)?);
+                let columns = names.iter().map(name).collect::<Option<_>>()?;
+                (None, Using::Columns(columns))
+            }
         };
         let conditional = matches!(kind, JoinKind::Left | JoinKind::Right | JoinKind::Full);
-        if conditional && on.is_none() {
+        if conditional && on.is_none() && using == Using::Nothing {
             return None;
         }
-        Some(Join { kind, source: self.source(relation, depth)?, on, nested: 0 })
+        Some(Join { kind, source: self.source(relation, depth)?, on, using, nested: 0 })
     }
 
     pub(super) fn source(self, relation: TableFactor, depth: usize) -> Option<Source> {
@@ -101,10 +107,14 @@ impl Reader<'_> {
             {
                 self.series(alias, args, depth)
             }
-            TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
+            TableFactor::Derived { lateral, subquery, alias, sample: None } => {
+                let alias = optional(alias, |alias| self.alias_with_columns(alias))?;
+                let (alias, columns) = alias.unzip();
                 Some(Source::Derived {
+                    lateral,
                     select: Box::new(self.query(*subquery, depth)?),
-                    alias: optional(alias, |alias| self.alias(alias))?,
+                    alias,
+                    columns: columns.unwrap_or_default(),
                     view: None,
                 })
             }
@@ -149,13 +159,20 @@ impl Reader<'_> {
             let rest = Some((SetOperator::UnionAll, Box::new(rows)));
             rows = Select { set_operation: rest, ..row(number) };
         }
-        let alias = Some(self.table_ident(&name)?);
-        Some(Source::Derived { select: Box::new(rows), alias, view: None })
+        Some(Source::query(rows, &self.table_ident(&name)?))
     }
 
     fn alias(self, alias: TableAlias) -> Option<String> {
+        let (name, columns) = self.alias_with_columns(alias)?;
+        columns.is_empty().then_some(name)
+    }
+
+    fn alias_with_columns(self, alias: TableAlias) -> Option<(String, Vec<String>)> {
         let TableAlias { explicit: _, name, columns, at: None } = alias else { return None };
-        columns.is_empty().then(|| self.table_ident(&name)).flatten()
+        let column = |c: &ast::TableAliasColumnDef| {
+            c.data_type.is_none().then(|| self.column(&c.name)).flatten()
+        };
+        Some((self.table_ident(&name)?, columns.iter().map(column).collect::<Option<_>>()?))
     }
 }
 

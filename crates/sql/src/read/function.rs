@@ -1,17 +1,21 @@
 //! Parses calls of functions, aggregates and window functions.
 
 use super::Reader;
-use super::expression::bytes;
+use super::expression::{bytes, optional};
 use super::name::of_function;
-use crate::ast::{Aggregate, Expr, Function, Literal, WindowFunction};
+use crate::ast::{
+    Aggregate, Expr, Frame, FrameBound, FrameUnit, Function, Literal, NamedWindow, OrderKey, Over,
+    Window, WindowFunction,
+};
 use crate::dialect::Family;
 use sqlparser::ast::{
     self, CeilFloorKind, DateTimeField, DuplicateTreatment, FunctionArg, FunctionArgExpr,
-    FunctionArgumentList, FunctionArguments, NamedWindowDefinition, NamedWindowExpr, WindowSpec,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, NamedWindowDefinition,
+    NamedWindowExpr, Value, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
     WindowType,
 };
 
-impl Reader<'_> {
+impl Reader {
     pub(super) fn function(self, function: ast::Function, depth: usize) -> Option<Expr> {
         let ast::Function {
             name,
@@ -19,7 +23,7 @@ impl Reader<'_> {
             parameters: FunctionArguments::None,
             args: FunctionArguments::List(arguments),
             within_group,
-            filter: None,
+            filter,
             null_treatment: None,
             over,
         } = function
@@ -28,9 +32,12 @@ impl Reader<'_> {
         };
         let name = of_function(&name)?;
         let FunctionArgumentList { duplicate_treatment, args, clauses } = arguments;
-        if !within_group.is_empty() || !clauses.is_empty() {
+        let (order, separator) = self.clauses(clauses, depth)?;
+        let clear = order.is_empty() && separator.is_none() && filter.is_none();
+        if !within_group.is_empty() {
             return None;
         }
+        let filter = optional(filter, |e| Some(Box::new(self.expr(*e, depth)?)))?;
         let distinct = match duplicate_treatment {
             None => false,
             Some(DuplicateTreatment::Distinct) => true,
@@ -39,10 +46,53 @@ impl Reader<'_> {
         let all = matches!(args.as_slice(), [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
         let arguments = if all { Vec::new() } else { self.arguments(args, depth)? };
         match over {
-            Some(over) if !distinct => self.window(&name, all, arguments, over, depth),
+            Some(over) if !distinct && clear => self.window(&name, all, arguments, over, depth),
             Some(_) => None,
-            None => self.call(name, all, distinct, arguments),
+            None => {
+                if let Some(of) = self.concatenated(&name, separator.as_deref(), &arguments) {
+                    // In another order, or in none, texts may be combined in several ways.
+                    if let [key] = order.as_slice()
+                        && key.of == of
+                    {
+                        let (function, of) = (Aggregate::Concat, Some(Box::new(of)));
+                        return Some(Expr::Aggregate { function, of, distinct, order, filter });
+                    }
+                }
+                if separator.is_some() {
+                    return None;
+                }
+                let call = self.call(name, all, distinct, arguments)?;
+                match call {
+                    Expr::Aggregate { function, of, distinct, .. } => {
+                        Some(Expr::Aggregate { function, of, distinct, order, filter })
+                    }
+                    other => clear.then_some(other),
+                }
+            }
         }
+    }
+
+    /// The order and the separator of the values that an aggregate combines.
+    fn clauses(
+        self,
+        clauses: Vec<FunctionArgumentClause>,
+        depth: usize,
+    ) -> Option<(Vec<OrderKey>, Option<String>)> {
+        let (mut order, mut separator) = (Vec::new(), None);
+        for clause in clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(keys) => {
+                    let keys = keys.into_iter().map(|key| self.order_key(key, depth));
+                    order = keys.collect::<Option<_>>()?;
+                }
+                FunctionArgumentClause::Separator(value) => match value.value {
+                    Value::SingleQuotedString(text) => separator = Some(text),
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        }
+        Some((order, separator))
     }
 
     fn arguments(self, args: Vec<FunctionArg>, depth: usize) -> Option<Vec<Expr>> {
@@ -66,6 +116,10 @@ impl Reader<'_> {
             "max" => Some(Aggregate::Max),
             "sum" => Some(Aggregate::Sum),
             "avg" => Some(Aggregate::Avg),
+            "bit_and" => Some(Aggregate::BitAnd),
+            "bit_or" => Some(Aggregate::BitOr),
+            "bool_and" => Some(Aggregate::BoolAnd),
+            "bool_or" => Some(Aggregate::BoolOr),
             _ => None,
         };
         if let Some(function) = aggregate {
@@ -74,7 +128,9 @@ impl Reader<'_> {
                 return None;
             } else if arguments.len() < 2 {
                 let of = arguments.pop().map(Box::new);
-                return (!(all && distinct)).then_some(Expr::Aggregate { function, of, distinct });
+                let (order, filter) = (Vec::new(), None);
+                let call = Expr::Aggregate { function, of, distinct, order, filter };
+                return (!(all && distinct)).then_some(call);
             }
         }
         if all || distinct {
@@ -128,15 +184,8 @@ impl Reader<'_> {
         depth: usize,
     ) -> Option<Expr> {
         let over = match over {
-            WindowType::WindowSpec(over) => over,
-            WindowType::NamedWindow(name) => {
-                let name = name.value.to_lowercase();
-                self.windows.iter().find(|(other, _)| *other == name)?.1.clone()
-            }
-        };
-        let WindowSpec { window_name: None, partition_by, order_by, window_frame: None } = over
-        else {
-            return None;
+            WindowType::WindowSpec(over) => Over::Window(self.window_definition(over, depth)?),
+            WindowType::NamedWindow(name) => Over::Named(self.column(&name)?),
         };
         let function = WindowFunction::from_name(name)?;
         let (least, most) = function.arguments();
@@ -144,23 +193,72 @@ impl Reader<'_> {
             true => function == WindowFunction::Count,
             false => (least..=most).contains(&arguments.len()),
         };
+        fits.then_some(Expr::Window { function, arguments, over })
+    }
+
+    fn window_definition(self, window: WindowSpec, depth: usize) -> Option<Window> {
+        let WindowSpec { window_name: None, partition_by, order_by, window_frame } = window else {
+            return None;
+        };
         let order = order_by.into_iter().map(|key| self.order_key(key, depth));
-        fits.then_some(Expr::Window {
-            function,
-            arguments,
+        Some(Window {
             partition: self.exprs(partition_by, depth)?,
             order: order.collect::<Option<_>>()?,
+            frame: optional(window_frame, frame)?,
         })
+    }
+
+    /// The windows that a query names. One that is defined by another is not supported.
+    pub(super) fn named_windows(
+        self,
+        definitions: Vec<NamedWindowDefinition>,
+        depth: usize,
+    ) -> Option<Vec<NamedWindow>> {
+        let read = |NamedWindowDefinition(name, definition)| {
+            let NamedWindowExpr::WindowSpec(window) = definition else { return None };
+            let window = self.window_definition(window, depth)?;
+            Some(NamedWindow { name: self.column(&name)?, window })
+        };
+        definitions.into_iter().map(read).collect()
+    }
+
+    /// The texts that a call combines with commas between them, if it does that.
+    fn concatenated(self, name: &str, separator: Option<&str>, arguments: &[Expr]) -> Option<Expr> {
+        let comma = |e: &Expr| *e == Expr::Literal(Literal::text(","));
+        match (name, self.family, arguments, separator) {
+            ("group_concat", Family::Mysql, [of], None | Some(",")) => Some(of.clone()),
+            ("group_concat", Family::Sqlite, [of], None) => Some(of.clone()),
+            ("group_concat", Family::Sqlite, [of, by], None) if comma(by) => Some(of.clone()),
+            ("string_agg", Family::Postgres | Family::Duckdb, [of, by], None) if comma(by) => {
+                Some(of.clone())
+            }
+            _ => None,
+        }
     }
 }
 
-/// The windows that a query names. One that is defined by another is not supported.
-pub(super) fn named_windows(
-    definitions: Vec<NamedWindowDefinition>,
-) -> Option<Vec<(String, WindowSpec)>> {
-    let read = |NamedWindowDefinition(name, definition)| {
-        let NamedWindowExpr::WindowSpec(window) = definition else { return None };
-        window.window_name.is_none().then(|| (name.value.to_lowercase(), window))
+fn frame(frame: WindowFrame) -> Option<Frame> {
+    let unit = match frame.units {
+        WindowFrameUnits::Rows => FrameUnit::Rows,
+        WindowFrameUnits::Range => FrameUnit::Range,
+        WindowFrameUnits::Groups => FrameUnit::Groups,
     };
-    definitions.into_iter().map(read).collect()
+    Some(Frame { unit, start: bound(frame.start_bound)?, end: optional(frame.end_bound, bound)? })
+}
+
+fn bound(bound: WindowFrameBound) -> Option<FrameBound> {
+    let rows = |e: &ast::Expr| match e {
+        ast::Expr::Value(value) => match &value.value {
+            Value::Number(digits, false) => digits.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    };
+    Some(match bound {
+        WindowFrameBound::CurrentRow => FrameBound::CurrentRow,
+        WindowFrameBound::Preceding(None) => FrameBound::UnboundedPreceding,
+        WindowFrameBound::Preceding(Some(n)) => FrameBound::Preceding(rows(&n)?),
+        WindowFrameBound::Following(None) => FrameBound::UnboundedFollowing,
+        WindowFrameBound::Following(Some(n)) => FrameBound::Following(rows(&n)?),
+    })
 }

@@ -12,11 +12,13 @@ mod expression;
 mod from;
 mod function;
 mod locking;
+mod merge;
 mod name;
 mod schema;
 #[cfg(test)]
 mod schema_tests;
 mod select;
+mod sqlite;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -29,12 +31,8 @@ pub use schema::{SchemaRead, Unread, schema};
 use crate::ast::{Ddl, Stmt};
 use crate::dialect::Family;
 use crate::lexer;
-use sqlparser::ast::{
-    AlterTable, AlterTableOperation, ObjectType, Statement, Truncate, WindowSpec,
-};
-use sqlparser::dialect::{
-    Dialect, DuckDbDialect, GenericDialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect,
-};
+use sqlparser::ast::{AlterTable, AlterTableOperation, ObjectType, Statement, Truncate};
+use sqlparser::dialect::{Dialect, DuckDbDialect, GenericDialect, MySqlDialect, PostgreSqlDialect};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, Tokenizer};
 
@@ -105,7 +103,7 @@ fn has_ambiguous_hexadecimal(text: &str, family: Family) -> bool {
 
 fn dialect(family: Family) -> &'static dyn Dialect {
     match family {
-        Family::Sqlite => &SQLiteDialect {},
+        Family::Sqlite => &sqlite::Sqlite,
         Family::Postgres => &PostgreSqlDialect {},
         Family::Mysql => &MySqlDialect {},
         Family::Duckdb => &DuckDbDialect {},
@@ -118,25 +116,24 @@ type Read<T> = Result<T, String>;
 
 /// Moves the syntax tree of `sqlparser` into our types.
 #[derive(Clone, Copy)]
-struct Reader<'w> {
+struct Reader {
     family: Family,
-    /// The windows that the query being read names, in lower case.
-    windows: &'w [(String, WindowSpec)],
 }
 
-impl Reader<'static> {
-    fn new(family: Family) -> Reader<'static> {
-        Reader { family, windows: &[] }
+impl Reader {
+    fn new(family: Family) -> Reader {
+        Reader { family }
     }
 }
 
-impl Reader<'_> {
+impl Reader {
     fn statement(self, parsed: Statement) -> Option<Stmt> {
         match parsed {
             Statement::Query(query) => Some(Stmt::Select(self.query(*query, DEEPEST)?)),
             Statement::Insert(insert) => Some(Stmt::from(self.insert(insert)?)),
             Statement::Update(update) => Some(Stmt::from(self.update(update)?)),
             Statement::Delete(delete) => Some(Stmt::from(self.delete(delete)?)),
+            Statement::Merge(merge) => Some(Stmt::from(self.merge(merge)?)),
             Statement::Truncate(truncate) => self.truncate(truncate),
             Statement::AlterTable(alter) => self.add_column(alter),
             Statement::CreateIndex(create) => {

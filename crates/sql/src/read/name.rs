@@ -66,7 +66,7 @@ const NO_NAMES: [&str; 44] = [
     "where",
 ];
 
-impl Reader<'_> {
+impl Reader {
     /// A name that is not case-sensitive.
     pub(super) fn column(self, ident: &Ident) -> Option<String> {
         let Ident { value, quote_style, span: _ } = ident;

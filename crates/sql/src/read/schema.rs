@@ -23,8 +23,8 @@ pub struct SchemaRead {
 }
 
 /// A schema that is being read.
-struct SchemaReader<'r> {
-    reader: Reader<'r>,
+struct SchemaReader {
+    reader: Reader,
     read: SchemaRead,
     /// The tables that are partitioned by list or range, with the conditions of their
     /// partitions.
@@ -56,7 +56,7 @@ pub fn schema<'a>(statements: impl IntoIterator<Item = &'a str>, family: Family)
     reader.read
 }
 
-impl SchemaReader<'_> {
+impl SchemaReader {
     fn heed(&mut self, text: &str) {
         let words: Vec<String> =
             lexer::outer_words(text).iter().map(|(_, w)| w.to_ascii_lowercase()).collect();

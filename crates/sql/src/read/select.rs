@@ -2,20 +2,19 @@
 
 use super::Reader;
 use super::expression::optional;
-use super::function::named_windows;
 use super::name::single;
 use crate::ast::{
-    Cte, Expr, Literal, LockPatience, LockStrength, Locking, Order, OrderKey, Select, SelectItem,
-    SetOperator,
+    Cte, Expr, Grouping, Literal, LockPatience, LockStrength, Locking, Order, OrderKey, Select,
+    SelectItem, SetOperator,
 };
 use sqlparser::ast::{
-    self, Distinct, GroupByExpr, LimitClause, LockClause, LockType, NonBlock, Offset, OffsetRows,
-    OrderByExpr, OrderByKind, OrderByOptions, OrderBySort, Query, SelectFlavor,
+    self, Distinct, GroupByExpr, GroupByWithModifier, LimitClause, LockClause, LockType, NonBlock,
+    Offset, OffsetRows, OrderByExpr, OrderByKind, OrderByOptions, OrderBySort, Query, SelectFlavor,
     SelectItemQualifiedWildcardKind, SetExpr, SetQuantifier, TableAlias, WildcardAdditionalOptions,
     With,
 };
 
-impl Reader<'_> {
+impl Reader {
     pub(super) fn query(self, query: Query, depth: usize) -> Option<Select> {
         let depth = depth.checked_sub(1)?;
         let Query {
@@ -45,6 +44,7 @@ impl Reader<'_> {
             body => self.body(body, depth)?,
         };
         if let Some(with) = with {
+            select.recursive = with.recursive;
             select.ctes = self.ctes(with, depth)?;
         }
         if let Some(order_by) = order_by {
@@ -64,7 +64,7 @@ impl Reader<'_> {
     }
 
     fn ctes(self, with: With, depth: usize) -> Option<Vec<Cte>> {
-        let With { with_token: _, recursive: false, cte_tables } = with else { return None };
+        let With { with_token: _, recursive: _, cte_tables } = with;
         let read = |cte: ast::Cte| {
             let ast::Cte { alias, query, from: None, materialized: None, closing_paren_token: _ } =
                 cte
@@ -88,8 +88,10 @@ impl Reader<'_> {
         match body {
             SetExpr::Select(select) => self.select(*select, depth),
             SetExpr::SetOperation { .. } => self.set_operation(body, depth),
+            SetExpr::Values(values) => {
+                Some(Select { values: self.values(values, depth)?, ..Select::default() })
+            }
             SetExpr::Query(_)
-            | SetExpr::Values(_)
             | SetExpr::Insert(_)
             | SetExpr::Update(_)
             | SetExpr::Delete(_)
@@ -186,31 +188,83 @@ impl Reader<'_> {
             && cluster_by.is_empty()
             && distribute_by.is_empty()
             && sort_by.is_empty();
-        let windows = named_windows(named_window)?;
+        let windows = self.named_windows(named_window, depth)?;
         let distinct = match distinct {
             None => false,
             Some(Distinct::Distinct) => true,
             Some(Distinct::All | Distinct::On(_)) => return None,
         };
-        let group_by = match group_by {
-            GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
-                self.exprs(keys, depth)?
-            }
-            GroupByExpr::Expressions(..) | GroupByExpr::All(_) => return None,
-        };
+        let (group_by, grouping) = self.group_by(group_by, depth)?;
         let (from, joins) = self.from(from, depth)?;
         let read = Select {
             distinct,
-            items: Reader { windows: &windows, ..self }.items(projection, depth)?,
+            items: self.items(projection, depth)?,
             from,
             joins,
             filter: optional(selection, |e| self.expr(e, depth))?,
             group_by,
+            grouping,
+            windows,
             having: optional(having, |e| self.expr(e, depth))?,
             ..Select::default()
         };
         // PostgreSQL accepts a query without columns, which the syntax tree cannot represent.
         (nothing_else && !read.items.is_empty()).then_some(read)
+    }
+
+    fn group_by(self, group_by: GroupByExpr, depth: usize) -> Option<(Vec<Expr>, Grouping)> {
+        let GroupByExpr::Expressions(mut keys, modifiers) = group_by else { return None };
+        let single = |sets: Vec<Vec<ast::Expr>>| {
+            let alone = |mut set: Vec<ast::Expr>| (set.len() == 1).then(|| set.pop()).flatten();
+            sets.into_iter().map(alone).collect::<Option<Vec<ast::Expr>>>()
+        };
+        match (keys.as_slice(), modifiers.as_slice()) {
+            (_, [GroupByWithModifier::Rollup]) => {
+                Some((self.exprs(keys, depth)?, Grouping::Rollup))
+            }
+            ([ast::Expr::Rollup(_) | ast::Expr::Cube(_) | ast::Expr::GroupingSets(_)], []) => {
+                match keys.pop()? {
+                    ast::Expr::Rollup(sets) => {
+                        Some((self.exprs(single(sets)?, depth)?, Grouping::Rollup))
+                    }
+                    ast::Expr::Cube(sets) => {
+                        Some((self.exprs(single(sets)?, depth)?, Grouping::Cube))
+                    }
+                    ast::Expr::GroupingSets(sets) => self.grouping_sets(sets, depth),
+                    _ => None,
+                }
+            }
+            (_, []) => Some((self.exprs(keys, depth)?, Grouping::AllKeys)),
+            _ => None,
+        }
+    }
+
+    fn grouping_sets(
+        self,
+        sets: Vec<Vec<ast::Expr>>,
+        depth: usize,
+    ) -> Option<(Vec<Expr>, Grouping)> {
+        let (mut keys, mut places) = (Vec::new(), Vec::new());
+        for set in sets {
+            let mut of_set = Vec::new();
+            for key in self.exprs(set, depth)? {
+                let place = keys.iter().position(|known| *known == key);
+                of_set.push(place.unwrap_or(keys.len()));
+                if place.is_none() {
+                    keys.push(key);
+                }
+            }
+            places.push(of_set);
+        }
+        Some((keys, Grouping::Sets(places)))
+    }
+
+    /// The rows of VALUES.
+    pub(super) fn values(self, values: ast::Values, depth: usize) -> Option<Vec<Vec<Expr>>> {
+        let ast::Values { explicit_row: _, value_keyword: false, rows } = values else {
+            return None;
+        };
+        rows.into_iter().map(|row| self.exprs(row.content, depth)).collect()
     }
 
     pub(super) fn items(

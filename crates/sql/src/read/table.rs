@@ -35,7 +35,7 @@ pub(super) enum PartitionKind {
     AllValues,
 }
 
-impl Reader<'_> {
+impl Reader {
     /// Parses CREATE TABLE. The error has the name of the table, as far as it is known, and the
     /// reason.
     pub(super) fn create_table(self, text: &str) -> Result<CreatedTable, (Option<String>, String)> {

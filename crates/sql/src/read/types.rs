@@ -5,7 +5,7 @@ use crate::ast::Type;
 use crate::dialect::Family;
 use sqlparser::ast::{BinaryLength, CharacterLength, DataType, ExactNumberInfo};
 
-impl Reader<'_> {
+impl Reader {
     pub(super) fn of_type(self, data_type: &DataType) -> Option<Type> {
         let known = match (data_type, self.family) {
             (DataType::Int(None), _) => Some(Type::Int),

@@ -4,7 +4,7 @@ use super::expression::optional;
 use super::{DEEPEST, Reader};
 use crate::ast::{
     Binary, Conflict, Delete, Expr, Function, Insert, InsertSource, Join, JoinKind, Source, Stmt,
-    TableJoin, Update, Write,
+    TableJoin, Update, Using, Write,
 };
 use crate::dialect::Family;
 use sqlparser::ast::{
@@ -21,7 +21,7 @@ pub(super) fn make_replace(statement: &mut Stmt) -> Option<()> {
     plain.then_some(())
 }
 
-impl Reader<'_> {
+impl Reader {
     pub(super) fn insert(self, insert: ast::Insert) -> Option<Insert> {
         let ast::Insert {
             insert_token: _,
@@ -121,11 +121,8 @@ impl Reader<'_> {
         else {
             return None;
         };
-        let SetExpr::Values(Values { explicit_row: false, value_keyword: _, rows }) = *body else {
-            return None;
-        };
-        let rows = rows.into_iter().map(|row| self.exprs(row.content, DEEPEST));
-        let rows = rows.collect::<Option<_>>()?;
+        let SetExpr::Values(values) = *body else { return None };
+        let rows = self.values(Values { value_keyword: false, ..values }, DEEPEST)?;
         (locks.is_empty() && pipe_operators.is_empty()).then_some(InsertSource::Values(rows))
     }
 
@@ -165,7 +162,11 @@ impl Reader<'_> {
     }
 
     /// Column names of the written table; `t.a` becomes `a` if `t` is that table.
-    fn sets(self, assignments: Vec<Assignment>, table: &str) -> Option<Vec<(String, Expr)>> {
+    pub(super) fn sets(
+        self,
+        assignments: Vec<Assignment>,
+        table: &str,
+    ) -> Option<Vec<(String, Expr)>> {
         let read = |Assignment { target, value }: Assignment| {
             let AssignmentTarget::ColumnName(name) = target else { return None };
             let column = match name.0.as_slice() {
@@ -278,7 +279,7 @@ impl Reader<'_> {
         let (join, filter) = match (joins.pop(), other, self.family) {
             (None, None, _) => (None, filter),
             (Some(join), None, Family::Mysql) => {
-                let Join { kind: JoinKind::Inner, source, on, nested: 0 } =
+                let Join { kind: JoinKind::Inner, source, on, using: Using::Nothing, nested: 0 } =
                     self.join(join, DEEPEST)?
                 else {
                     return None;

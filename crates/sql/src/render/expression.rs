@@ -1,7 +1,10 @@
 //! Renders expressions.
 
 use super::{Renderer, listed, type_name};
-use crate::ast::{Binary, Expr, OrderKey, Unary, WindowFunction};
+use crate::ast::{
+    Aggregate, Binary, Expr, Frame, FrameBound, FrameUnit, OrderKey, Over, Unary, Window,
+    WindowFunction,
+};
 use crate::dialect::{Family, UpsertForm};
 
 impl Renderer<'_> {
@@ -57,13 +60,28 @@ impl Renderer<'_> {
                 format!("{not}exists ({})", self.select(select))
             }
             Expr::Scalar(select) => format!("({})", self.select(select)),
-            Expr::Aggregate { function, of, distinct } => {
-                let distinct = if *distinct { "distinct " } else { "" };
-                let of = of.as_ref().map_or("*".into(), |e| self.expr(e));
-                format!("{}({distinct}{of})", function.name())
+            Expr::Quantified { sign, of, all, select } => {
+                let quantifier = if *all { "all" } else { "any" };
+                let (of, select) = (self.operand(of), self.select(select));
+                format!("{of} {} {quantifier} ({select})", sign.sign())
             }
-            Expr::Window { function, arguments, partition, order } => {
-                self.window(*function, arguments, partition, order)
+            Expr::Row(cells) => format!("({})", listed(cells, |e| self.expr(e))),
+            Expr::Aggregate { function, of, distinct, order, filter } => {
+                let of = of.as_ref().map_or("*".into(), |e| self.expr(e));
+                let call = self.aggregate(*function, *distinct, &of, order);
+                let filter = filter.as_ref().map(|e| format!(" filter (where {})", self.expr(e)));
+                format!("{call}{}", filter.unwrap_or_default())
+            }
+            Expr::Window { function, arguments, over } => {
+                let arguments = match (function, arguments.as_slice()) {
+                    (WindowFunction::Count, []) => "*".into(),
+                    (_, arguments) => listed(arguments, |e| self.expr(e)),
+                };
+                let over = match over {
+                    Over::Named(name) => self.name(name).into_owned(),
+                    Over::Window(window) => format!("({})", self.window(window)),
+                };
+                format!("{}({arguments}) over {over}", function.name())
             }
             Expr::Incoming(column) => match self.dialect.spelling.upsert {
                 UpsertForm::OnConflict => format!("excluded.{}", self.name(column)),
@@ -98,25 +116,37 @@ impl Renderer<'_> {
         }
     }
 
-    fn window(
+    fn aggregate(
         &self,
-        function: WindowFunction,
-        arguments: &[Expr],
-        partition: &[Expr],
+        function: Aggregate,
+        distinct: bool,
+        of: &str,
         order: &[OrderKey],
     ) -> String {
-        let mut over = Vec::new();
-        if !partition.is_empty() {
-            over.push(format!("partition by {}", listed(partition, |e| self.expr(e))));
+        let (distinct, order) = (if distinct { "distinct " } else { "" }, self.order_by(order));
+        match (function, self.dialect.family) {
+            (Aggregate::Concat, Family::Mysql) => {
+                format!("group_concat({distinct}{of}{order} separator ',')")
+            }
+            (Aggregate::Concat, Family::Sqlite) => {
+                format!("group_concat({distinct}{of}, ','{order})")
+            }
+            (Aggregate::Concat, _) => format!("string_agg({distinct}{of}, ','{order})"),
+            (function, _) => format!("{}({distinct}{of}{order})", function.name()),
         }
-        if !order.is_empty() {
-            over.push(self.order_by(order).trim_start().into());
+    }
+
+    /// The parts of a window, without parentheses.
+    pub(super) fn window(&self, window: &Window) -> String {
+        let mut parts = Vec::new();
+        if !window.partition.is_empty() {
+            parts.push(format!("partition by {}", listed(&window.partition, |e| self.expr(e))));
         }
-        let arguments = match (function, arguments) {
-            (WindowFunction::Count, []) => "*".into(),
-            (_, arguments) => listed(arguments, |e| self.expr(e)),
-        };
-        format!("{}({arguments}) over ({})", function.name(), over.join(" "))
+        if !window.order.is_empty() {
+            parts.push(self.order_by(&window.order).trim_start().into());
+        }
+        parts.extend(window.frame.as_ref().map(frame));
+        parts.join(" ")
     }
 
     /// An operand, in parentheses unless it cannot be misread.
@@ -130,17 +160,38 @@ impl Renderer<'_> {
             | Expr::Like { .. }
             | Expr::Case { .. }
             | Expr::InSelect { .. }
+            | Expr::Quantified { .. }
             | Expr::Exists { .. } => format!("({text})"),
             Expr::Column { .. }
             | Expr::Literal(_)
             | Expr::Cast { .. }
             | Expr::Call(..)
             | Expr::Scalar(_)
+            | Expr::Row(_)
             | Expr::Aggregate { .. }
             | Expr::Window { .. }
             | Expr::Incoming(_)
             | Expr::Default => text,
         }
+    }
+}
+
+fn frame(frame: &Frame) -> String {
+    let unit = match frame.unit {
+        FrameUnit::Rows => "rows",
+        FrameUnit::Range => "range",
+        FrameUnit::Groups => "groups",
+    };
+    let bound = |bound: FrameBound| match bound {
+        FrameBound::UnboundedPreceding => "unbounded preceding".into(),
+        FrameBound::Preceding(rows) => format!("{rows} preceding"),
+        FrameBound::CurrentRow => "current row".into(),
+        FrameBound::Following(rows) => format!("{rows} following"),
+        FrameBound::UnboundedFollowing => "unbounded following".to_string(),
+    };
+    match frame.end {
+        None => format!("{unit} {}", bound(frame.start)),
+        Some(end) => format!("{unit} between {} and {}", bound(frame.start), bound(end)),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::{Renderer, listed};
 use crate::ast::{
-    Join, JoinKind, LockPatience, LockStrength, Locking, Order, OrderKey, Select, SelectItem,
-    SetOperator, Source,
+    Expr, Grouping, Join, JoinKind, LockPatience, LockStrength, Locking, Order, OrderKey, Select,
+    SelectItem, SetOperator, Source, Using,
 };
+use crate::dialect::Family;
 
 impl Renderer<'_> {
     pub fn select(&self, select: &Select) -> String {
@@ -17,7 +18,13 @@ impl Renderer<'_> {
                 };
                 format!("{}{columns} as ({})", self.name(&c.name), self.select(&c.select))
             });
-            out.push_str(&format!("with {ctes} "));
+            let recursive = if select.recursive { "recursive " } else { "" };
+            out.push_str(&format!("with {recursive}{ctes} "));
+        }
+        if !select.values.is_empty() {
+            out.push_str(&self.values(&select.values));
+            out.push_str(&self.end_of_select(select));
+            return out;
         }
         out.push_str(if select.distinct { "select distinct " } else { "select " });
         out.push_str(&self.items(&select.items));
@@ -29,10 +36,16 @@ impl Renderer<'_> {
             out.push_str(&format!(" where {}", self.expr(filter)));
         }
         if !select.group_by.is_empty() {
-            out.push_str(&format!(" group by {}", listed(&select.group_by, |e| self.expr(e))));
+            out.push_str(&format!(" group by {}", self.grouping(select)));
         }
         if let Some(having) = &select.having {
             out.push_str(&format!(" having {}", self.expr(having)));
+        }
+        if !select.windows.is_empty() {
+            let named = listed(&select.windows, |named| {
+                format!("{} as ({})", self.name(&named.name), self.window(&named.window))
+            });
+            out.push_str(&format!(" window {named}"));
         }
         if let Some((operator, other)) = &select.set_operation {
             let word = match operator {
@@ -45,6 +58,35 @@ impl Renderer<'_> {
         }
         out.push_str(&self.end_of_select(select));
         out
+    }
+
+    /// The rows of VALUES.
+    fn values(&self, rows: &[Vec<Expr>]) -> String {
+        let word = match self.dialect.quirks.values_row {
+            true => "row",
+            false => "",
+        };
+        let row = |row: &Vec<Expr>| format!("{word}({})", listed(row, |e| self.expr(e)));
+        format!("values {}", listed(rows, row))
+    }
+
+    /// The keys of GROUP BY.
+    fn grouping(&self, select: &Select) -> String {
+        let keys = || listed(&select.group_by, |e| self.expr(e));
+        match &select.grouping {
+            Grouping::AllKeys => keys(),
+            Grouping::Rollup if self.dialect.family == Family::Mysql => {
+                format!("{} with rollup", keys())
+            }
+            Grouping::Rollup => format!("rollup ({})", keys()),
+            Grouping::Cube => format!("cube ({})", keys()),
+            Grouping::Sets(sets) => {
+                let set = |places: &Vec<usize>| {
+                    format!("({})", listed(places, |n| self.expr(&select.group_by[*n])))
+                };
+                format!("grouping sets ({})", listed(sets, set))
+            }
+        }
     }
 
     /// The clauses after the last side of a set operation: ORDER BY, LIMIT, locking.
@@ -108,13 +150,17 @@ impl Renderer<'_> {
                 JoinKind::Cross => " cross join",
                 JoinKind::Comma => ",",
             };
+            let natural = if join.using == Using::SameNames { " natural" } else { "" };
             let (nested, rest) = rest.split_at(join.nested);
             let mut source = self.source(&join.source);
             if !nested.is_empty() {
                 self.joins(nested, &mut source);
                 source = format!("({source})");
             }
-            out.push_str(&format!("{word} {source}"));
+            out.push_str(&format!("{natural}{word} {source}"));
+            if let Using::Columns(columns) = &join.using {
+                out.push_str(&format!(" using ({})", self.names(columns)));
+            }
             if let Some(on) = &join.on {
                 out.push_str(&format!(" on {}", self.expr(on)));
             }
@@ -130,9 +176,15 @@ impl Renderer<'_> {
                 }
                 None => self.table(name, alias.as_deref()),
             },
-            Source::Derived { select, alias: None, .. } => format!("({})", self.select(select)),
-            Source::Derived { select, alias: Some(alias), .. } => {
-                format!("({}) as {}", self.select(select), self.name(alias))
+            Source::Derived { lateral, select, alias, columns, .. } => {
+                let lateral = if *lateral { "lateral " } else { "" };
+                let alias = alias.as_ref().map(|alias| format!(" as {}", self.name(alias)));
+                let columns = match columns.is_empty() {
+                    true => String::new(),
+                    false => format!(" ({})", self.names(columns)),
+                };
+                let alias = alias.unwrap_or_default();
+                format!("{lateral}({}){alias}{columns}", self.select(select))
             }
         }
     }

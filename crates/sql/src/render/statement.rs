@@ -15,6 +15,7 @@ impl Stmt {
             Stmt::Write(Write::Insert(insert)) => renderer.insert(insert),
             Stmt::Write(Write::Update(update)) => renderer.update(update),
             Stmt::Write(Write::Delete(delete)) => renderer.delete(delete),
+            Stmt::Write(Write::Merge(merge)) => renderer.merge(merge),
             Stmt::Control(control) => renderer.control(control),
             Stmt::Ddl(ddl) => renderer.ddl(ddl),
             Stmt::Prepare { name, statement } => renderer.prepare(name, statement),

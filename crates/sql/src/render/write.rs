@@ -2,7 +2,8 @@
 
 use super::{Renderer, listed};
 use crate::ast::{
-    Conflict, Delete, Expr, Insert, InsertSource, OrderKey, SelectItem, TableJoin, Update,
+    Conflict, Delete, Expr, Insert, InsertSource, MatchKind, Merge, MergeAction, MergeClause,
+    OrderKey, SelectItem, TableJoin, Update,
 };
 use crate::dialect::{IgnoreForm, UpsertForm, WriteJoin};
 
@@ -129,6 +130,34 @@ impl Renderer<'_> {
         };
         let end = self.end_of_write(&delete.order, &delete.limit);
         format!("{deleted}{end}{}", self.returning(&delete.returning))
+    }
+
+    pub fn merge(&self, merge: &Merge) -> String {
+        let table = self.table(&merge.table, merge.alias.as_deref());
+        let (source, on) = (self.source(&merge.source), self.expr(&merge.on));
+        let mut out = format!("merge into {table} using {source} on {on}");
+        for MergeClause { kind, condition, action } in &merge.clauses {
+            let kind = match kind {
+                MatchKind::Matched => "matched",
+                MatchKind::NotMatched => "not matched",
+                MatchKind::NotMatchedBySource => "not matched by source",
+            };
+            let condition = condition.as_ref().map(|e| format!(" and {}", self.expr(e)));
+            let action = match action {
+                MergeAction::Update(sets) => format!("update set {}", self.sets(sets)),
+                MergeAction::Delete => "delete".into(),
+                MergeAction::Nothing => "do nothing".into(),
+                MergeAction::Insert { columns, values } => {
+                    let columns = match columns.is_empty() {
+                        true => String::new(),
+                        false => format!(" ({})", self.names(columns)),
+                    };
+                    format!("insert{columns} values ({})", listed(values, |e| self.expr(e)))
+                }
+            };
+            out.push_str(&format!(" when {kind}{} then {action}", condition.unwrap_or_default()));
+        }
+        out
     }
 
     /// ` where …`, or nothing when there is no condition.

@@ -189,6 +189,10 @@ pub fn ending(
     for line in summary.oracle_tallies.lines() {
         console.comment(&console.paint(Style::Dim, &line));
     }
+    if let Some(share) = summary.effective_share() {
+        let line = format!("{:.0}% of the statements that succeeded had an effect", 100.0 * share);
+        console.comment(&console.paint(Style::Dim, &line));
+    }
     if let Some(line) = prediction_line(summary) {
         console.print(&line);
         for (why, count) in &summary.not_modelled {

@@ -12,9 +12,12 @@ impl<'a> Sampler<'a> {
         }
         let below = depth - 1;
         let subquery = |f: Feature, weight| if self.has(f) { weight } else { 0 };
-        let in_select = subquery(Feature::InSubquery, 12);
-        let exists = subquery(Feature::ExistsSubquery, 12);
-        let drawn = match self.random.weighted(&[14, 12, 5, 24, 6, 6, 5, 4, in_select, exists]) {
+        let in_select = subquery(Feature::InSubquery, 17);
+        let exists = subquery(Feature::ExistsSubquery, 17);
+        let quantified = subquery(Feature::Quantified, 5);
+        let row = subquery(Feature::RowValue, 4);
+        let weights = [14, 12, 5, 24, 6, 6, 5, 4, in_select, exists, quantified, row];
+        let drawn = match self.random.weighted(&weights) {
             0 => Some(self.condition(around, below).and(self.condition(around, below))),
             1 => {
                 let left = self.condition(around, below);
@@ -31,7 +34,9 @@ impl<'a> Sampler<'a> {
             }
             7 => Some(self.like(around, below)),
             8 => self.in_query(around, below),
-            _ => self.exists_query(around, below),
+            9 => self.exists_query(around, below),
+            10 => self.quantified_query(around, below),
+            _ => self.row_in_query(around, below),
         };
         drawn.unwrap_or_else(|| self.simple_test(around))
     }
@@ -45,7 +50,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// A test of one column with values that are stored, so that rows pass it.
-    fn simple_test(&mut self, around: &Surroundings<'a>) -> Expr {
+    pub(super) fn simple_test(&mut self, around: &Surroundings<'a>) -> Expr {
         let from = if around.own.is_empty() { &around.outer } else { &around.own };
         let usable = |c: &&VisibleColumn| !matches!(c.class, Class::Blob | Class::Other);
         let columns: Vec<VisibleColumn> = from.iter().filter(usable).cloned().collect();
@@ -110,6 +115,28 @@ impl<'a> Sampler<'a> {
         let of = Box::new(self.value(class, false, around, below));
         let (select, _) = self.query(Some(&[class]), &around.inside(), below)?;
         Some(Expr::InSelect { of, select: Box::new(select), negated: self.random.chance(35) })
+    }
+
+    fn quantified_query(&mut self, around: &Surroundings<'a>, below: usize) -> Option<Expr> {
+        let class = self.class_in(around);
+        let (sign, all) = (*self.random.pick(&Binary::COMPARISONS), self.random.chance(50));
+        let of = Box::new(self.value(class, false, around, below));
+        let (select, _) = self.query(Some(&[class]), &around.inside(), below)?;
+        Some(Expr::Quantified { sign, of, all, select: Box::new(select) })
+    }
+
+    /// `(a, b) in (select …)`, or a comparison of two rows.
+    fn row_in_query(&mut self, around: &Surroundings<'a>, below: usize) -> Option<Expr> {
+        let classes = [self.class_in(around), self.class_in(around)];
+        let row =
+            |m: &mut Self| Expr::Row(classes.iter().map(|c| m.leaf(*c, false, around)).collect());
+        let of = row(self);
+        if self.random.chance(30) {
+            return Some(Expr::binary(Binary::Equal, of, row(self)));
+        }
+        let (select, _) = self.query(Some(&classes), &around.inside(), below)?;
+        let (of, select) = (Box::new(of), Box::new(select));
+        Some(Expr::InSelect { of, select, negated: self.random.chance(35) })
     }
 
     fn exists_query(&mut self, around: &Surroundings<'a>, below: usize) -> Option<Expr> {

@@ -12,8 +12,11 @@
 //! - Any other value is compared, passed to functions or returned.
 
 mod condition;
+mod group;
 mod query;
+mod source;
 mod value;
+mod window;
 mod write;
 
 use isolde_sql::{Class, Column, Expr};

@@ -3,7 +3,9 @@
 use super::super::Sampler;
 use super::{Surroundings, VisibleColumn};
 use isolde_sql::functions::{Argument, functions_of};
-use isolde_sql::{Aggregate, Binary, Class, Column, Expr, Family, Feature, Function, Literal};
+use isolde_sql::{
+    Aggregate, Binary, Class, Column, Expr, Family, Feature, Function, Literal, Type,
+};
 
 const TEXTS: [&str; 6] = ["", "a", "b", "abc", "zz", "a longer text"];
 
@@ -26,9 +28,10 @@ impl<'a> Sampler<'a> {
             Class::Bool => 30,
             _ => 0,
         };
-        let function = if exact || !self.has(Feature::ScalarFunction) { 0 } else { 30 };
-        let scalar = if self.has(Feature::ScalarSubquery) { 12 } else { 0 };
-        match self.random.weighted(&[own_form, function, scalar, 22, 10, 6, 6]) {
+        let function = if exact || !self.has(Feature::ScalarFunction) { 0 } else { 34 };
+        let scalar = if self.has(Feature::ScalarSubquery) { 15 } else { 0 };
+        let cast = if exact || !self.has(Feature::Cast) { 0 } else { 5 };
+        match self.random.weighted(&[own_form, function, scalar, 22, 10, 6, 6, cast]) {
             0 => self.computed(class, exact, around, below),
             1 => self.call(class, around, below),
             2 => self
@@ -54,8 +57,28 @@ impl<'a> Sampler<'a> {
                 let second = self.value(class, exact, around, 0);
                 Expr::Call(Function::NullIf, vec![first, second])
             }
-            _ => self.extreme(class, exact, around, below),
+            6 => self.extreme(class, exact, around, below),
+            _ => self.cast(class, around, below),
         }
+    }
+
+    /// A conversion that cannot fail.
+    fn cast(&mut self, class: Class, around: &Surroundings<'a>, below: usize) -> Expr {
+        let family = self.dialect.family;
+        let (from, to) = match class {
+            // In MySQL's family the collation of the result may not be comparable with others.
+            Class::Text if family != Family::Mysql => {
+                let from = *self.random.pick(&[Class::Integer, Class::Date, Class::Decimal]);
+                (from, Type::Other("varchar".into()))
+            }
+            Class::Integer if family == Family::Mysql => {
+                (Class::Decimal, Type::Other("signed".into()))
+            }
+            Class::Integer => (Class::Decimal, Type::BigInt),
+            _ => return self.leaf(class, false, around),
+        };
+        let of = Box::new(self.value(from, true, around, below.min(1)));
+        Expr::Cast { of, to }
     }
 
     /// GREATEST or LEAST, which SQLite has only as forms of MAX and MIN.
@@ -211,7 +234,7 @@ impl<'a> Sampler<'a> {
         Expr::Call(function, arguments)
     }
 
-    /// A subquery that returns exactly one row, whatever the tables contain.
+    /// A subquery that returns at most one row, whatever the tables contain.
     fn scalar_subquery(
         &mut self,
         class: Class,
@@ -223,13 +246,17 @@ impl<'a> Sampler<'a> {
         }
         let (mut select, inside) = self.sources(&around.inside(), below)?;
         select.filter = Some(self.condition(&inside, below));
+        if self.has(Feature::Limit) && self.random.chance(22) {
+            select.items = vec![self.value(class, true, &inside, below.min(1)).into()];
+            self.limit(&mut select, 1);
+            return Some(Expr::Scalar(Box::new(select)));
+        }
         let of = self.value(class, true, &inside.without_outer(), below.min(1));
         let item = if class == Class::Integer && self.random.chance(35) {
             Expr::count_all()
         } else {
             let function = *self.random.pick(&[Aggregate::Min, Aggregate::Max]);
-            let distinct = false;
-            Expr::Aggregate { function, of: Some(Box::new(of)), distinct }
+            Expr::aggregate(function, of)
         };
         select.items = vec![item.into()];
         Some(Expr::Scalar(Box::new(select)))

@@ -61,7 +61,7 @@ impl<'a> Sampler<'a> {
         let depth = self.depth;
         let deep = self.condition(around, depth);
         *filter = Some(match filter.take() {
-            Some(shallow) => match self.random.weighted(&[40, 40, 20]) {
+            Some(shallow) => match self.random.weighted(&[60, 25, 15]) {
                 0 => Expr::binary(Binary::Or, shallow, deep),
                 1 => deep,
                 _ => shallow.and(deep),

@@ -8,11 +8,12 @@
 
 use super::subquery::rows_of;
 use super::{
-    Cell, Rewritten, Scope, is_unsafe_to_repeat, members, subqueries_of, used_ctes, with_views,
+    Cell, Rewritten, Scope, is_unsafe_to_repeat, members, subqueries_of, used_ctes, width,
+    with_views,
 };
-use crate::instrument::tables::text;
+use crate::instrument::tables::{column_of, text};
 use crate::instrument::{Instrument, NotInstrumented};
-use isolde_sql::{Cte, Expr, Literal, Order, Select, SelectItem, SetOperator, Source};
+use isolde_sql::{Expr, Literal, Order, Select, SelectItem, SetOperator, Source};
 
 /// What one query in a statement reads: its sources and condition, and the cells of each row.
 struct Block {
@@ -42,7 +43,7 @@ impl Instrument {
         }
         members(select).for_each(|member| blocks.add_member(member));
         let Blocks { found: blocks, unobserved, .. } = blocks;
-        let own_columns = select.items.len();
+        let own_columns = width(select);
         let count = blocks.iter().map(|block| block.cells.len()).sum();
         let mut below: Option<Box<Select>> = None;
         let mut cells: Vec<Cell> = Vec::new();
@@ -65,26 +66,24 @@ impl Instrument {
             below = Some(Box::new(Select { items, set_operation, ..block.rows.clone() }));
         }
         blocks.into_iter().for_each(|block| cells.extend(block.cells));
-        let (ctes, whole, mut items) = in_from(select);
-        items.push(Expr::int(0).into());
-        items.extend((0..count).map(|_| text("").into()));
-        let alias = Some("isolde_rows".into());
-        let select = Select {
-            ctes,
-            items,
-            from: Some(Source::Derived { select: Box::new(whole), alias, view: None }),
-            set_operation: below.map(|below| (SetOperator::UnionAll, below)),
-            ..Select::default()
-        };
+        let mut outer = in_from(select);
+        outer.items.push(Expr::int(0).into());
+        outer.items.extend((0..count).map(|_| text("").into()));
+        let select =
+            Select { set_operation: below.map(|below| (SetOperator::UnionAll, below)), ..outer };
         Ok(Rewritten { select, own_columns, cells, appended: true, unobserved })
     }
 }
 
-/// A query in parts: its CTEs, itself as a query in FROM, and the items that return its columns.
-/// Two columns of a query in FROM may not have the same name.
-pub(in crate::instrument) fn in_from(select: &Select) -> (Vec<Cte>, Select, Vec<SelectItem>) {
+/// The alias of a query that is moved to FROM.
+pub(in crate::instrument) const ROWS: &str = "isolde_rows";
+
+/// A query around a query, which returns the same columns. Two columns of a query in FROM may not
+/// have the same name.
+pub(in crate::instrument) fn in_from(select: &Select) -> Select {
     let mut whole = with_views(select.clone());
     let ctes = std::mem::take(&mut whole.ctes);
+    let recursive = std::mem::take(&mut whole.recursive);
     if whole.limit.is_none() {
         // In FROM an order means nothing.
         whole.order = Order::None;
@@ -97,7 +96,7 @@ pub(in crate::instrument) fn in_from(select: &Select) -> (Vec<Cte>, Select, Vec<
         let inside = match name.clone().filter(is_free) {
             Some(name) => name,
             None => {
-                let inside = format!("isolde_own_{number}");
+                let inside = own_name(number);
                 if let SelectItem::Expression { alias, .. } = item {
                     *alias = Some(inside.clone());
                 }
@@ -105,11 +104,22 @@ pub(in crate::instrument) fn in_from(select: &Select) -> (Vec<Cte>, Select, Vec<
             }
         };
         taken.push(inside.to_lowercase());
-        let outside = name.filter(|name| *name != inside);
-        let of = Expr::Column { qualifier: Some("isolde_rows".into()), name: inside };
-        items.push(SelectItem::Expression { of, alias: outside });
+        let alias = name.filter(|name| *name != inside);
+        items.push(SelectItem::Expression { of: column_of(ROWS, &inside), alias });
     }
-    (ctes, whole, items)
+    // VALUES has no names.
+    let columns: Vec<String> = match whole.values.is_empty() {
+        true => Vec::new(),
+        false => (0..width(&whole)).map(own_name).collect(),
+    };
+    items.extend(columns.iter().map(|name| SelectItem::from(column_of(ROWS, name))));
+    let (select, alias) = (Box::new(whole), Some(ROWS.into()));
+    let from = Source::Derived { lateral: false, select, alias, columns, view: None };
+    Select { recursive, ctes, items, from: Some(from), ..Select::default() }
+}
+
+fn own_name(number: usize) -> String {
+    format!("isolde_own_{number}")
 }
 
 impl Blocks<'_> {
@@ -126,8 +136,9 @@ impl Blocks<'_> {
         let mut cells = Vec::new();
         for source in member.from_and_joined() {
             match source {
+                // It may use the columns of the sources before it.
                 Source::Derived { select, .. } if self.depends_on_outer(select) => {
-                    self.unobserved.push(NotInstrumented("a query in FROM depends on others"));
+                    cells.extend(self.read_beside(select));
                 }
                 Source::Derived { select, .. } => self.add_query(select),
                 Source::Table { .. } => {
@@ -153,6 +164,12 @@ impl Blocks<'_> {
             return;
         }
         self.found.push(Block { rows, cells });
+    }
+
+    /// The cells of a query that is evaluated for each row.
+    fn read_beside(&mut self, query: &Select) -> Vec<Cell> {
+        let read = self.instrument.read_by_subquery(query, self.scope, &mut self.unobserved);
+        read.into_iter().map(|of| Cell { of, predicate: None }).collect()
     }
 
     fn depends_on_outer(&self, select: &Select) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{
     Cell, Rewritten, Scope, is_pure, members, outside_of_subqueries, subqueries_of, used_ctes,
-    view_by_name, with_views,
+    view_by_name, width, with_views,
 };
 use crate::instrument::tables::{column_of, text};
 use crate::instrument::{Instrument, NotInstrumented, Predicate, is_bare};
@@ -31,7 +31,10 @@ impl Instrument {
             return self.inline_members(select, outer);
         }
         let mut observed = select.clone();
-        let own_columns = observed.items.len();
+        let own_columns = width(select);
+        if !select.values.is_empty() && self.reads_followed_tables(select) {
+            return Err(NotInstrumented("a subquery of VALUES reads rows"));
+        }
         let shape = shape(&observed)?;
         if shape == Shape::Groups {
             self.gathers()?;
@@ -85,7 +88,12 @@ impl Instrument {
         let used: Vec<&str> = used_ctes(select).into_iter().map(|cte| cte.name.as_str()).collect();
         for cte in &mut observed.ctes {
             let read = used.contains(&cte.name.as_str()) && self.reads_followed_tables(&cte.select);
-            match self.handing_out(&cte.select, scope, &mut cte.columns) {
+            // Another column would have the width of its first text.
+            let rewritten = match cte.select.sources().contains(&cte.name.as_str()) {
+                true => Err(NotInstrumented("a CTE is recursive")),
+                false => self.handing_out(&cte.select, scope, &mut cte.columns),
+            };
+            match rewritten {
                 Ok(inner) => {
                     cte.select = inner.select;
                     unobserved.extend(inner.unobserved.into_iter().filter(|_| read));
@@ -115,7 +123,7 @@ impl Instrument {
         let mut whole = select.clone();
         let (mut scope, mut unobserved) = (outer.clone(), Vec::new());
         self.ctes_handing_out(&mut whole, select, &mut scope, &mut unobserved);
-        let own_columns = select.items.len();
+        let own_columns = width(select);
         let mut rewritten = Vec::new();
         for member in members(select) {
             let alone = Select {
@@ -124,6 +132,7 @@ impl Instrument {
                 order: Order::None,
                 limit: None,
                 offset: None,
+                recursive: false,
                 ..member.clone()
             };
             rewritten.push(self.inline(&alone, &scope)?);
@@ -134,9 +143,13 @@ impl Instrument {
         for member in rewritten {
             let Rewritten { select: mut alone, cells: own, unobserved: more, .. } = member;
             let mut items: Vec<SelectItem> = (0..count).map(|_| text("").into()).collect();
-            let added = alone.items.split_off(own_columns);
-            items.splice(cells.len()..cells.len() + added.len(), added);
-            alone.items.extend(items);
+            if alone.values.is_empty() {
+                let added = alone.items.split_off(own_columns);
+                items.splice(cells.len()..cells.len() + added.len(), added);
+                alone.items.extend(items);
+            } else {
+                alone.values.iter_mut().for_each(|row| row.extend((0..count).map(|_| text(""))));
+            }
             cells.extend(own);
             unobserved.extend(more);
             all.push(alone);
@@ -150,8 +163,9 @@ impl Instrument {
             Order::AllItems { descending } => by_places(own_columns, descending),
             order => order,
         };
-        let Select { ctes, limit, offset, .. } = whole;
-        let select = Select { ctes, order, limit, offset, ..combined.unwrap_or_default() };
+        let Select { recursive, ctes, limit, offset, .. } = whole;
+        let combined = combined.unwrap_or_default();
+        let select = Select { recursive, ctes, order, limit, offset, ..combined };
         Ok(Rewritten { select, own_columns, cells, appended: false, unobserved })
     }
 
@@ -185,8 +199,8 @@ impl Instrument {
                     _ => Vec::new(),
                 }
             }
-            Source::Derived { select, view, .. } => {
-                let inner = self.handing_out(select, scope, &mut Vec::new());
+            Source::Derived { select, columns, view, .. } => {
+                let inner = self.handing_out(select, scope, columns);
                 let cells = match &inner {
                     Ok(inner) => {
                         unobserved.extend(inner.unobserved.iter().copied());
@@ -215,9 +229,6 @@ impl Instrument {
         scope: &Scope,
         columns: &mut Vec<String>,
     ) -> Result<Rewritten, NotInstrumented> {
-        if select.limit.is_some() {
-            return Err(NotInstrumented("a query inside of it has a LIMIT"));
-        }
         let mut rewritten = self.inline(select, scope)?;
         let handed = &mut rewritten.select.items[rewritten.own_columns..];
         for (number, item) in handed.iter_mut().enumerate() {

@@ -75,7 +75,12 @@ impl Instrument {
                     inline
                 }
                 (_, Ok(below)) => below,
-                (other, Err(_)) => other?,
+                (Ok(inline), Err(_)) => inline,
+                (Err(_), Err(why)) => {
+                    let unobserved = vec![why];
+                    let statement = Stmt::Select(with_views(plain));
+                    return Ok(Sent { statement, probe: Probe::Nothing, unobserved });
+                }
             },
         };
         let Rewritten { select, own_columns, cells, appended, unobserved } = rewritten;
@@ -154,6 +159,11 @@ fn used_ctes(select: &Select) -> Vec<&Cte> {
         }
     }
     used
+}
+
+/// How many columns a query without `*` returns.
+pub(super) fn width(select: &Select) -> usize {
+    select.values.first().map_or(select.items.len(), Vec::len)
 }
 
 /// Visits an expression without what is inside of its subqueries.

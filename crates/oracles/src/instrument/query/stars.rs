@@ -1,7 +1,8 @@
 //! Writes `*` out as the names of columns, at every depth: it would also stand for the added ones.
 
+use crate::instrument::tables::column_of;
 use crate::instrument::{Instrument, NotInstrumented};
-use isolde_sql::{Cte, Expr, Literal, Select, SelectItem, Source};
+use isolde_sql::{Cte, Expr, JoinKind, Literal, Select, SelectItem, Source, Using};
 
 const UNNAMED: NotInstrumented =
     NotInstrumented("it selects * of what has no names for its columns");
@@ -25,6 +26,7 @@ impl Instrument {
                 **select = self.with_columns_named(select, &ctes)?;
             }
         }
+        self.name_joined_columns(&mut select, &ctes)?;
         if select.items.iter().any(|item| item.expression().is_none()) {
             select.items = self.items_by_name(&select, &ctes).ok_or(UNNAMED)?;
         }
@@ -56,39 +58,114 @@ impl Instrument {
         expression.children_mut().into_iter().try_for_each(|child| self.name_columns(child, ctes))
     }
 
+    /// Writes out the columns of NATURAL joins, which would also compare added ones.
+    fn name_joined_columns(
+        &self,
+        select: &mut Select,
+        ctes: &[Cte],
+    ) -> Result<(), NotInstrumented> {
+        const UNKNOWN: NotInstrumented =
+            NotInstrumented("it compares all columns of what has no names for them");
+        for place in 0..select.joins.len() {
+            if select.joins[place].using != Using::SameNames {
+                continue;
+            }
+            if select.joins.iter().any(|join| join.nested > 0) {
+                return Err(UNKNOWN);
+            }
+            let before = select.from_and_joined().take(place + 1);
+            let left: Vec<Vec<String>> = before
+                .map(|source| self.columns_of(source, ctes))
+                .collect::<Option<_>>()
+                .ok_or(UNKNOWN)?;
+            let right = self.columns_of(&select.joins[place].source, ctes).ok_or(UNKNOWN)?;
+            let mut names: Vec<String> = Vec::new();
+            for name in left.iter().flatten().filter(|name| right.contains(name)) {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+            let join = &mut select.joins[place];
+            match (names.is_empty(), join.kind) {
+                (false, _) => join.using = Using::Columns(names),
+                (true, JoinKind::Inner) => {
+                    (join.kind, join.using) = (JoinKind::Cross, Using::Nothing);
+                }
+                (true, _) => return Err(UNKNOWN),
+            }
+        }
+        Ok(())
+    }
+
     /// The items of a query with the columns of its sources in the place of `*`.
     fn items_by_name(&self, select: &Select, ctes: &[Cte]) -> Option<Vec<SelectItem>> {
         let mut items = Vec::new();
         for item in &select.items {
-            let wanted = match item {
-                SelectItem::Expression { .. } => {
-                    items.push(item.clone());
-                    continue;
+            match item {
+                SelectItem::Expression { .. } => items.push(item.clone()),
+                SelectItem::All => {
+                    let all = self.all_columns(select, ctes)?.into_iter();
+                    items.extend(
+                        all.map(|(qualifier, name)| Expr::Column { qualifier, name }.into()),
+                    );
                 }
-                SelectItem::All => None,
-                SelectItem::AllOf(name) => Some(name.as_str()),
-            };
-            for source in select.from_and_joined() {
-                let visible = source.visible_name()?;
-                if wanted.is_none_or(|wanted| wanted == visible) {
-                    let column = |name: String| {
-                        let qualifier = Some(visible.to_string());
-                        SelectItem::from(Expr::Column { qualifier, name })
-                    };
-                    items.extend(self.columns_of(source, ctes)?.into_iter().map(column));
+                SelectItem::AllOf(wanted) => {
+                    let mut sources = select.from_and_joined();
+                    let source = sources.find(|s| s.visible_name() == Some(wanted))?;
+                    let names = self.columns_of(source, ctes)?.into_iter();
+                    items.extend(names.map(|name| column_of(wanted, &name).into()));
                 }
             }
         }
         Some(items)
     }
 
+    /// What `*` stands for: columns that a join compares by name come once, and first.
+    fn all_columns(&self, select: &Select, ctes: &[Cte]) -> Option<Vec<(Option<String>, String)>> {
+        let of = |source: &Source| -> Option<Vec<(Option<String>, String)>> {
+            let visible = source.visible_name()?.to_string();
+            let names = self.columns_of(source, ctes)?.into_iter();
+            Some(names.map(|name| (Some(visible.clone()), name)).collect())
+        };
+        let mut all = of(select.from.as_ref()?)?;
+        for join in &select.joins {
+            let right = of(&join.source)?;
+            let Using::Columns(names) = &join.using else {
+                all.extend(right);
+                continue;
+            };
+            // Which side comes first depends on the engine.
+            let is_simple = matches!(join.kind, JoinKind::Inner | JoinKind::Left);
+            if !is_simple || select.joins.iter().any(|join| join.nested > 0) {
+                return None;
+            }
+            let others = |(_, name): &(Option<String>, String)| !names.contains(name);
+            let merged = names.iter().map(|name| (None, name.clone()));
+            let rest = all.into_iter().chain(right).filter(others);
+            all = merged.chain(rest).collect();
+        }
+        Some(all)
+    }
+
     /// The names of the columns of a source, if all have one.
     pub(super) fn columns_of(&self, source: &Source, ctes: &[Cte]) -> Option<Vec<String>> {
         let cte = source.table().and_then(|name| ctes.iter().rev().find(|cte| cte.name == name));
         match cte {
-            Some(cte) if !cte.columns.is_empty() => Some(cte.columns.clone()),
-            Some(cte) => cte.select.items.iter().map(|i| i.name().map(str::to_string)).collect(),
-            None => self.schema.columns_of(source),
+            Some(cte) => names_of(&cte.select, &cte.columns),
+            None => match source {
+                Source::Derived { select, columns, .. } => names_of(select, columns),
+                Source::Table { .. } => self.schema.columns_of(source),
+            },
         }
     }
+}
+
+/// The columns of an inner query, if all have a name.
+fn names_of(select: &Select, columns: &[String]) -> Option<Vec<String>> {
+    if !columns.is_empty() {
+        return Some(columns.to_vec());
+    }
+    let has_names = select.values.is_empty();
+    let names = select.items.iter().map(|item| item.name().map(str::to_string));
+    if has_names { names.collect() } else { None }
 }

@@ -2,15 +2,15 @@
 //! `1s5:0r1+` the one that INSERT … SELECT made from row `0r1`, `1s5:3` the third of a query
 //! that puts rows together.
 
-use super::super::query::{Rewritten, in_from, members, subqueries_of};
+use super::super::query::{Rewritten, in_from, members, subqueries_of, width};
 use super::super::tables::{NEXT, column_of, row_column, text};
 use super::marks::AssignmentOrder;
 use crate::instrument::{
     Instrument, NotInstrumented, Probe, RowsOf, Sent, StatementId, is_bare, plain,
 };
 use isolde_sql::{
-    Class, Conflict, Expr, Feature, Function, Insert, InsertSource, Literal, OrderKey, Select,
-    SelectItem, Source, Stmt, Type, WindowFunction, Write,
+    Class, Conflict, Expr, Feature, Function, Insert, InsertSource, Literal, OrderKey, Over,
+    Select, SelectItem, Stmt, Type, Window, WindowFunction, Write,
 };
 
 impl Instrument {
@@ -105,7 +105,12 @@ impl Instrument {
     ) -> Result<Select, NotInstrumented> {
         let select = self.with_columns_named(select, &[])?;
         let prefix = text(&format!("{place}s{id}:"));
-        let rewritten = match self.inline(&select, &self.scope_of_write()) {
+        let is_single = select.set_operation.is_none() && select.values.is_empty();
+        let rewritten = match is_single {
+            true => self.inline(&select, &self.scope_of_write()),
+            false => Err(NotInstrumented("what it inserts comes from several queries")),
+        };
+        let rewritten = match rewritten {
             Ok(rewritten) => rewritten,
             Err(why) => {
                 if self.reads_followed_tables(&select) {
@@ -167,8 +172,10 @@ impl Instrument {
         Ok(Expr::Window {
             function: WindowFunction::RowNumber,
             arguments: Vec::new(),
-            partition: Vec::new(),
-            order: keys.cloned().map(OrderKey::ascending).collect(),
+            over: Over::Window(Window {
+                order: keys.cloned().map(OrderKey::ascending).collect(),
+                ..Window::default()
+            }),
         })
     }
 
@@ -180,11 +187,10 @@ impl Instrument {
         (place, id): (usize, StatementId),
         types: &[Option<Type>],
     ) -> Result<Select, NotInstrumented> {
-        const ROWS: &str = "isolde_rows";
         let untyped: Vec<bool> =
-            (0..select.items.len()).map(|at| members(select).any(|m| is_untyped(m, at))).collect();
-        let (ctes, whole, items) = in_from(select);
-        let own = items.iter().filter_map(SelectItem::expression);
+            (0..width(select)).map(|at| members(select).any(|m| is_untyped(m, at))).collect();
+        let mut outer = in_from(select);
+        let own = outer.items.iter().filter_map(SelectItem::expression);
         let mut items: Vec<SelectItem> = Vec::new();
         for ((of, untyped), to) in own.zip(untyped).zip(types) {
             // In FROM it would become a text.
@@ -199,9 +205,8 @@ impl Instrument {
         let number = self.row_number(&items)?;
         let added = self.new_row(place, id, self.joined(vec![prefix, number]), text(""));
         items.extend(added.into_iter().map(SelectItem::from));
-        let from =
-            Source::Derived { select: Box::new(whole), alias: Some(ROWS.into()), view: None };
-        Ok(Select { ctes, items, from: Some(from), ..Select::default() })
+        outer.items = items;
+        Ok(outer)
     }
 
     /// The types of columns to which a literal without a type must be cast on PostgreSQL.
@@ -220,6 +225,8 @@ impl Instrument {
 
 /// Whether an item of a query is a literal whose type only its use decides.
 fn is_untyped(select: &Select, at: usize) -> bool {
-    let item = select.items.get(at).and_then(SelectItem::expression);
-    matches!(item, Some(Expr::Literal(Literal::Null | Literal::Text(_))))
+    let is_untyped =
+        |e: Option<&Expr>| matches!(e, Some(Expr::Literal(Literal::Null | Literal::Text(_))));
+    is_untyped(select.items.get(at).and_then(SelectItem::expression))
+        || select.values.iter().any(|row| is_untyped(row.get(at)))
 }
