@@ -230,8 +230,8 @@ impl Instrument {
         columns: &mut Vec<String>,
     ) -> Result<Rewritten, NotInstrumented> {
         let mut rewritten = self.inline(select, scope)?;
-        let handed = &mut rewritten.select.items[rewritten.own_columns..];
-        for (number, item) in handed.iter_mut().enumerate() {
+        let handed = rewritten.select.items.iter_mut().skip(rewritten.own_columns);
+        for (number, item) in handed.enumerate() {
             if let SelectItem::Expression { alias, .. } = item {
                 *alias = Some(format!("{HANDED}{number}"));
             }

@@ -1,10 +1,21 @@
 //! What a subquery of an expression reads: the same tables and conditions once more, for their
 //! versions, evaluated next to the row that the subquery is evaluated for.
+//!
+//! A subquery in a subquery is joined to it, because not every engine has aggregates of
+//! aggregates:
+//!
+//! ```text
+//!   (select a from t where b in (select c from u where u.d = t.d))
+//!       ──► (select gathered(version of t) from t where b in (…)),
+//!           (select gathered(version of u) from t cross join u where b in (…) and u.d = t.d)
+//! ```
 
 use super::{Scope, is_unsafe_to_repeat, members, subqueries_of, with_views};
-use crate::instrument::tables::text;
 use crate::instrument::{Instrument, NotInstrumented};
-use isolde_sql::{Cte, Expr, Function, Order, Select, SelectItem, Source, Unary};
+use isolde_sql::{Cte, Expr, Join, JoinKind, Order, Select, SelectItem, Source, Using};
+
+/// The most sources of one repeated subquery: each multiplies its rows.
+const MOST_JOINED: usize = 4;
 
 /// Why what a subquery reads is not revealed.
 pub(in crate::instrument) const READ_BY_WRITE: NotInstrumented =
@@ -19,75 +30,129 @@ impl Instrument {
         scope: &Scope,
         unobserved: &mut Vec<NotInstrumented>,
     ) -> Vec<Expr> {
-        let mut found = Vec::new();
-        if !scope.repeats_subqueries {
-            let reads = self.reads_followed_tables(subquery);
-            unobserved.extend(reads.then_some(READ_BY_WRITE));
-            return found;
-        }
-        if let Err(why) = self.gathers() {
+        let cannot = match self.gathers() {
+            Ok(()) if !scope.repeats_subqueries => Some(READ_BY_WRITE),
+            Ok(()) => None,
+            Err(why) => Some(why),
+        };
+        if let Some(why) = cannot {
             unobserved.extend(self.reads_followed_tables(subquery).then_some(why));
-            return found;
+            return Vec::new();
         }
+        self.read_inside(subquery, None, scope, unobserved)
+    }
+
+    /// The same for a subquery whose rows are joined to those of the one around it.
+    fn read_inside(
+        &self,
+        subquery: &Select,
+        around: Option<&Select>,
+        scope: &Scope,
+        unobserved: &mut Vec<NotInstrumented>,
+    ) -> Vec<Expr> {
+        let mut found = Vec::new();
         for member in members(subquery).filter(|member| self.reads_followed_tables(member)) {
             if !member.ctes.is_empty() {
                 unobserved.push(NotInstrumented("a subquery has CTEs"));
                 continue;
             }
-            for source in member.from_and_joined() {
-                if let Source::Derived { select, .. } = source {
-                    found.extend(self.read_by_subquery(select, scope, unobserved));
-                }
-            }
-            let mut of_rows: Vec<Expr> = member
-                .from_and_joined()
-                .filter_map(|source| {
-                    let place = self.followed_table(source, scope)?;
-                    Some(self.version(place, source.visible_name()?))
-                })
-                .collect();
-            let own = of_rows.len();
-            for inner in subqueries_of(member) {
-                of_rows.extend(self.read_by_subquery(inner, scope, unobserved));
-            }
-            if of_rows.is_empty() {
-                continue;
-            }
-            if rows_of(member).own_expressions().any(is_unsafe_to_repeat) {
-                unobserved.push(NotInstrumented("a condition calls a function with an effect"));
-                continue;
-            }
-            if member.from.is_none() {
-                found.extend(of_rows);
-                continue;
-            }
-            // An aggregate of nothing but columns of the queries around is one of theirs.
-            let anchor = match own {
-                0 => self.a_column(member, scope),
-                _ => None,
+            let rows = match around {
+                None => Ok(rows_of(member)),
+                Some(around) => self.joined_rows(around, &rows_of(member), scope),
             };
-            if own == 0 && anchor.is_none() {
-                unobserved.push(NotInstrumented("a subquery reads a query without columns"));
-                continue;
+            let rows = match rows {
+                Ok(rows) if rows.own_expressions().any(is_unsafe_to_repeat) => {
+                    Err(NotInstrumented("a condition calls a function with an effect"))
+                }
+                rows => rows,
+            };
+            let rows = match rows {
+                Ok(rows) => rows,
+                Err(why) => {
+                    unobserved.push(why);
+                    continue;
+                }
+            };
+            for source in member.from_and_joined() {
+                if let Source::Derived { select, lateral, .. } = source {
+                    let beside = if *lateral { Some(&rows) } else { around };
+                    let beside = beside.filter(|_| self.depends_on_outer(select, scope));
+                    found.extend(self.read_inside(select, beside, scope, unobserved));
+                }
+                let version = self
+                    .followed_table(source, scope)
+                    .and_then(|place| Some(self.version(place, source.visible_name()?)));
+                found.extend(version.map(|version| {
+                    let items = vec![SelectItem::from(self.gathered(version))];
+                    Expr::Scalar(Box::new(Select { items, ..rows.clone() }))
+                }));
             }
-            for of in of_rows {
-                let of = match &anchor {
-                    Some(column) => anchored(of, column),
-                    None => of,
-                };
-                let items = vec![SelectItem::from(self.gathered(of))];
-                found.push(Expr::Scalar(Box::new(Select { items, ..rows_of(member) })));
+            for inner in subqueries_of(member) {
+                let beside = Some(&rows).filter(|_| self.depends_on_outer(inner, scope));
+                found.extend(self.read_inside(inner, beside, scope, unobserved));
             }
         }
         found
     }
 
-    /// A column of a source whose columns have names.
-    fn a_column(&self, select: &Select, scope: &Scope) -> Option<Expr> {
-        select.from_and_joined().find_map(|source| {
-            let name = self.columns_of(source, &scope.ctes)?.into_iter().next()?;
-            Some(Expr::Column { qualifier: Some(source.visible_name()?.into()), name })
-        })
+    /// The rows of one query with those of a query in it, where that can be expressed.
+    fn joined_rows(
+        &self,
+        around: &Select,
+        inner: &Select,
+        scope: &Scope,
+    ) -> Result<Select, NotInstrumented> {
+        let Some(first) = &inner.from else {
+            let filter = both(around.filter.clone(), inner.filter.clone());
+            return Ok(Select { filter, ..around.clone() });
+        };
+        if around.from.is_none() {
+            let filter = both(around.filter.clone(), inner.filter.clone());
+            return Ok(Select { filter, ..inner.clone() });
+        }
+        let mut together = around.clone();
+        together.joins.push(Join {
+            kind: JoinKind::Cross,
+            source: first.clone(),
+            on: None,
+            using: Using::Nothing,
+            nested: inner.joins.len(),
+        });
+        together.joins.extend(inner.joins.iter().cloned());
+        together.filter = both(together.filter, inner.filter.clone());
+        if together.from_and_joined().count() > MOST_JOINED {
+            return Err(NotInstrumented("subqueries are nested too deeply"));
+        }
+        match self.has_ambiguous_names(&together, scope) {
+            true => Err(NotInstrumented("a subquery uses the names of the one around it")),
+            false => Ok(together),
+        }
+    }
+
+    /// Whether two sources have the same name, or a column without a qualifier may be of two.
+    fn has_ambiguous_names(&self, select: &Select, scope: &Scope) -> bool {
+        let names: Vec<&str> = select.from_and_joined().filter_map(Source::visible_name).collect();
+        let is_repeated = |(n, name): (usize, &&str)| names[..n].contains(name);
+        if names.iter().enumerate().any(is_repeated) {
+            return true;
+        }
+        let columns: Vec<Option<Vec<String>>> =
+            select.from_and_joined().map(|s| self.columns_of(s, &scope.ctes)).collect();
+        let of_many = |name: &String| {
+            let may_have = |columns: &Option<Vec<String>>| {
+                columns.as_ref().is_none_or(|columns| columns.contains(name))
+            };
+            columns.iter().filter(|columns| may_have(columns)).count() > 1
+        };
+        let mut found = false;
+        for expression in select.own_expressions() {
+            expression.visit(&mut |e| {
+                if let Expr::Column { qualifier: None, name } = e {
+                    found |= of_many(name);
+                }
+            });
+        }
+        found
     }
 
     /// Whether a subquery uses a column of the queries around it, as far as that can be told.
@@ -163,13 +228,9 @@ pub(super) fn rows_of(select: &Select) -> Select {
     with_views(alone)
 }
 
-/// An expression that also depends on a column, without another value.
-fn anchored(of: Expr, column: &Expr) -> Expr {
-    let never = Expr::unary(Unary::IsNull, column.clone())
-        .and(Expr::unary(Unary::IsNotNull, column.clone()));
-    Expr::Case {
-        operand: None,
-        branches: vec![(never, text(""))],
-        otherwise: Some(Box::new(Expr::Call(Function::Coalesce, vec![of, text("")]))),
+fn both(left: Option<Expr>, right: Option<Expr>) -> Option<Expr> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.and(right)),
+        (left, right) => left.or(right),
     }
 }
