@@ -47,19 +47,19 @@ impl Instrument {
     /// The case as it is sent. Tables that a step changes unseen are given up first, since
     /// nothing can be claimed of them then.
     pub fn case(&mut self, case: &Case, operations: &[Operation]) -> InstrumentedCase {
-        self.instrumented(case, operations, |_, _| None)
+        self.instrumented(case, operations, |_, _, _| None)
     }
 
     /// The same, and before each statement a read of the versions that it will read; see
-    /// [`Instrument::referenced`].
+    /// [`Instrument::referenced`]. `scopes` says for each step what it reads as it is.
     pub fn case_with_views(
         &mut self,
         case: &Case,
         operations: &[Operation],
-        scope: CurrentReadScope,
+        scopes: &[CurrentReadScope],
     ) -> InstrumentedCase {
-        self.instrumented(case, operations, |instrument, statement| {
-            instrument.view(&instrument.referenced(statement, scope).viewed)
+        self.instrumented(case, operations, |instrument, step, statement| {
+            instrument.view(&instrument.referenced(statement, scopes[step]).viewed)
         })
     }
 
@@ -67,7 +67,7 @@ impl Instrument {
         &mut self,
         case: &Case,
         operations: &[Operation],
-        view: impl Fn(&Instrument, &Stmt) -> Option<Sent>,
+        view: impl Fn(&Instrument, usize, &Stmt) -> Option<Sent>,
     ) -> InstrumentedCase {
         while let Some(table) = self.untracked_change(case, operations) {
             match table {
@@ -96,7 +96,9 @@ impl Instrument {
                 Vec::new()
             });
             let look = match operation {
-                Operation::Statement(statement) if !sent.is_empty() => view(self, statement),
+                Operation::Statement(statement) if !sent.is_empty() => {
+                    view(self, number, statement)
+                }
                 _ => None,
             };
             let is_as_written = sent.is_empty();
