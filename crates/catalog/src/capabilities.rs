@@ -16,6 +16,9 @@ pub struct EngineCapabilities {
     pub gather: Gather,
     /// An UPDATE to the values that are there writes nothing.
     pub skips_equal_updates: bool,
+    /// The assignments of an UPDATE of one table take effect one after the other, so that each
+    /// sees those before it.
+    pub assigns_in_order: bool,
     /// Locking reads and writes see what is current, whatever the snapshot of their
     /// transaction is.
     pub reads_current: bool,
@@ -47,6 +50,8 @@ pub enum Gather {
     GroupConcat,
     /// `json_arrayagg(x)`: the other one is cut after a kilobyte there.
     JsonArrayAgg,
+    /// There is none that returns all texts.
+    Nothing,
 }
 
 /// What an engine offers, by version.
@@ -55,7 +60,10 @@ pub struct CapabilityTable {
     pub returns_written: Availability,
     pub returns_deleted: Availability,
     pub gather: Gather,
+    /// Which versions have the function of `gather`.
+    pub gathers: Availability,
     pub skips_equal_updates: bool,
+    pub assigns_in_order: bool,
     pub reads_current: bool,
     pub current_reads: CurrentReadScope,
     pub addresses_rows: bool,
@@ -67,7 +75,9 @@ impl CapabilityTable {
         returns_written: Availability::Never,
         returns_deleted: Availability::Never,
         gather: Gather::StringAgg,
+        gathers: Availability::Always,
         skips_equal_updates: false,
+        assigns_in_order: false,
         reads_current: false,
         current_reads: CurrentReadScope::Nothing,
         addresses_rows: true,
@@ -78,8 +88,9 @@ impl CapabilityTable {
             family,
             returns_written: self.returns_written.includes(version),
             returns_deleted: self.returns_deleted.includes(version),
-            gather: self.gather,
+            gather: if self.gathers.includes(version) { self.gather } else { Gather::Nothing },
             skips_equal_updates: self.skips_equal_updates,
+            assigns_in_order: self.assigns_in_order,
             reads_current: self.reads_current,
             current_reads: self.current_reads,
             addresses_rows: self.addresses_rows,
@@ -119,6 +130,7 @@ impl CapabilityOverrides {
             skips_equal_updates: self.skips_equal_updates.unwrap_or(to.skips_equal_updates),
             reads_current: self.reads_current.unwrap_or(to.reads_current),
             current_reads: self.current_reads.unwrap_or(to.current_reads),
+            assigns_in_order: to.assigns_in_order,
             addresses_rows: to.addresses_rows,
         }
     }

@@ -109,6 +109,8 @@ fn built_in_model(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capabilities::Gather;
+    use crate::concurrency::AssignmentOrder;
     use crate::feature::Feature;
 
     #[test]
@@ -152,5 +154,34 @@ mod tests {
             ..TargetInfo::default()
         };
         assert!(concurrency_model(&on, Level::ReadCommitted, None).is_some());
+    }
+
+    #[test]
+    fn assignments_are_in_order_where_the_concurrency_model_evaluates_them_so() {
+        let mut compared = 0;
+        for engine in engines::ENGINES {
+            let on = TargetInfo { engine: engine.name.into(), ..TargetInfo::default() };
+            for level in Level::ALL {
+                let Some(model) = concurrency_model(&on, level, Some(BeginForm::Plain)) else {
+                    continue;
+                };
+                let in_order = model.assignments == AssignmentOrder::LeftToRight;
+                assert_eq!(on.capabilities().assigns_in_order, in_order, "{}", engine.name);
+                compared += 1;
+            }
+        }
+        assert!(compared > 10);
+    }
+
+    #[test]
+    fn old_versions_of_mysql_cannot_put_texts_together() {
+        let gather = |engine: &str, version: &str| {
+            let (engine, version) = (engine.into(), version.into());
+            TargetInfo { engine, version, ..TargetInfo::default() }.capabilities().gather
+        };
+        assert_eq!(gather("mysql", "5.7.19"), Gather::Nothing);
+        assert_eq!(gather("mysql", "8.0.33"), Gather::JsonArrayAgg);
+        assert_eq!(gather("dolt", "2.2.0"), Gather::JsonArrayAgg);
+        assert_eq!(gather("mariadb", "10.2.11"), Gather::GroupConcat);
     }
 }

@@ -6,7 +6,7 @@ use isolde_hunt::executor::{Executor, Fixture};
 use isolde_model::history::{EventKind, History};
 use isolde_model::parsed_case::ParsedCase;
 use isolde_model::value::{Row, same_multiset};
-use isolde_model::{Case, Level, Value};
+use isolde_model::{Case, Level};
 use isolde_oracles::instrument::{EngineCapabilities, Instrument, InstrumentedCase, Probe};
 use isolde_sql::dialect::Family;
 use isolde_sql::{Feature, Stmt, Table, Write};
@@ -68,17 +68,8 @@ fn instrumented(
         let looks_first = step + 1 < instrumented_case.case.steps.len()
             && instrumented_case.step(step + 1).0 == Some(original);
         let rows_mean = |rows: &[Row]| match probe {
-            Probe::Read { own_columns, .. } => {
-                let set_operation = matches!(case.steps[original].statement(),
-                    Some(Stmt::Select(select)) if select.set_operation.is_some());
-                // The rows of a set operation are followed by the rows that its sides read.
-                let own = |row: &&Row| {
-                    !set_operation || row[*own_columns..].iter().all(|cell| *cell == Value::Null)
-                };
-                Outcome::Rows(rows.iter().filter(own).map(|r| r[..*own_columns].to_vec()).collect())
-            }
             Probe::Rows { own_columns: 0, .. } => Outcome::Count(rows.len() as u64),
-            _ => Outcome::Rows(rows.to_vec()),
+            _ => Outcome::Rows(rows.iter().filter_map(|row| probe.own_row(row)).collect()),
         };
         let found = outcome(&event.what, rows_mean);
         // A probe before the statement waits and fails in its place.
@@ -96,8 +87,9 @@ fn instrumented(
 /// Whether a case has no statement that is documented to behave otherwise.
 fn is_fit(plan: &Plan, capabilities: &EngineCapabilities) -> bool {
     // An index that covers a query does not cover the instrumented query: InnoDB then reads the
-    // rows by another index and locks the rows of that one.
-    let one_way = |t: &Table| t.indexes.is_empty() && t.unique.is_empty();
+    // rows by another index and locks the rows of that one. A foreign key has an index.
+    let one_way =
+        |t: &Table| t.indexes.is_empty() && t.unique.is_empty() && t.foreign_keys.is_empty();
     if capabilities.family == Family::Mysql && !plan.schema.tables.iter().all(one_way) {
         return false;
     }

@@ -184,7 +184,9 @@ fn instrumentation(executor: &mut Executor, generator: &Generator, cases: u64) -
             ..Fixture::of(&plan)
         };
         let instrumented = instrument.case(&case, &operations).case;
-        let probed = instrument.case_with_views(&case, &operations, CurrentReadScope::Nothing).case;
+        let probed = instrument
+            .case_with_views(&case, &operations, &vec![CurrentReadScope::Nothing; operations.len()])
+            .case;
         for (n, (fixture, case)) in [
             (&plain, &case),
             (&instrumented_fixture, &instrumented),

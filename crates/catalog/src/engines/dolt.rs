@@ -2,7 +2,7 @@
 
 use super::STANDARD_LEVELS;
 use super::mysql_errors::mysql_errors;
-use crate::availability::Availability::{Never, Since};
+use crate::availability::Availability::{Always, Never, Since};
 use crate::capabilities::{CapabilityTable, CurrentReadScope};
 use crate::citation::{section, silent};
 use crate::concurrency::{
@@ -89,8 +89,11 @@ const LACKS: FeatureExceptions = &[
     ),
 ];
 
-pub(super) const CAPABILITIES: CapabilityTable =
-    CapabilityTable { current_reads: CurrentReadScope::Nothing, ..super::mysql::CAPABILITIES };
+pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
+    gathers: Always,
+    current_reads: CurrentReadScope::Nothing,
+    ..super::mysql::CAPABILITIES
+};
 
 const TRANSACTIONS: &str = "https://docs.dolthub.com/concepts/dolt/sql/transaction";
 const CONFLICTS: &str = "https://docs.dolthub.com/concepts/dolt/conflicts";

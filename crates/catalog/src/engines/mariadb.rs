@@ -50,6 +50,7 @@ const LACKS: FeatureExceptions = &[
 pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
     returns_deleted: Always,
     gather: Gather::GroupConcat,
+    gathers: Always,
     ..super::mysql::CAPABILITIES
 };
 

@@ -63,7 +63,9 @@ const LACKS: FeatureExceptions = &[
 
 pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
     gather: Gather::JsonArrayAgg,
+    gathers: Since("5.7.22"),
     skips_equal_updates: true,
+    assigns_in_order: true,
     reads_current: true,
     current_reads: CurrentReadScope::OwnAndInner,
     ..CapabilityTable::NONE

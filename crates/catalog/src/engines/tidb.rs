@@ -3,7 +3,7 @@
 
 use super::mysql_errors::mysql_errors;
 use crate::anomaly::Anomaly;
-use crate::availability::Availability::{Never, Since};
+use crate::availability::Availability::{Always, Never, Since};
 use crate::begin_form::BeginForm;
 use crate::capabilities::{CapabilityTable, CurrentReadScope};
 use crate::citation::{section, silent};
@@ -65,8 +65,12 @@ const LACKS: FeatureExceptions = &[
     (Never, &[ForShare, SkipLocked, ReadOnly, Immediate, Check, PartialIndex, FunctionalIndex]),
 ];
 
-pub(super) const CAPABILITIES: CapabilityTable =
-    CapabilityTable { current_reads: CurrentReadScope::Own, ..super::mysql::CAPABILITIES };
+pub(super) const CAPABILITIES: CapabilityTable = CapabilityTable {
+    current_reads: CurrentReadScope::Own,
+    gathers: Always,
+    assigns_in_order: false,
+    ..super::mysql::CAPABILITIES
+};
 
 const ISOLATION: &str = "https://docs.pingcap.com/tidb/stable/transaction-isolation-levels";
 const PESSIMISTIC: &str = "https://docs.pingcap.com/tidb/stable/pessimistic-transaction";

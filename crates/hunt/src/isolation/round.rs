@@ -196,7 +196,7 @@ fn create_tables(
 /// All rows of all tables with their versions.
 fn read_tables(runner: &mut Runner, instrument: &Instrument) -> Result<Vec<Version>, HuntError> {
     let mut all = Vec::new();
-    for Sent { statement, probe } in instrument.reads_of_tables() {
+    for Sent { statement, probe, .. } in instrument.reads_of_tables() {
         let sql = statement.render(&instrument.dialect);
         match runner.engine.control(&sql).map_err(isolde_engines::runner::RunError::Engine)? {
             Outcome::Rows { rows, .. } => {

@@ -85,7 +85,7 @@ fn instrument_transaction(
                 Err(_) => continue,
             },
         };
-        for Sent { statement, probe } in sent {
+        for Sent { statement, probe, .. } in sent {
             texts.push(statement.render(&instrument.dialect));
             statements.push(SentStatement { place, id, probe });
         }

@@ -9,7 +9,7 @@ pub mod numbering;
 #[cfg(test)]
 mod numbering_tests;
 mod opaque;
-mod pure_functions;
+pub mod pure_functions;
 pub mod schema_changes;
 mod session_functions;
 pub mod utility;

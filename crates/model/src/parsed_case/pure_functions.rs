@@ -166,7 +166,8 @@ const PURE: &[&str] = &[
     "year",
 ];
 
-pub(super) fn is_pure(function: &str) -> bool {
+/// Whether the value of a function depends on nothing but its arguments.
+pub fn is_pure(function: &str) -> bool {
     PURE.binary_search(&function).is_ok()
 }
 

@@ -13,7 +13,7 @@ use isolde_model::history::{EventKind, History};
 use isolde_model::parsed_case::Operation;
 use isolde_sql::dialect::Family;
 use isolde_sql::render::Renderer;
-use isolde_sql::{Ddl, Kind, Stmt};
+use isolde_sql::{Ddl, Kind, Stmt, Update, Write};
 use std::collections::BTreeMap;
 
 /// The session that looks at all rows before the others begin.
@@ -30,6 +30,8 @@ pub struct InstrumentedCase {
     pub(super) finals: Vec<Probe>,
     /// Steps of the original that are sent as they were, and why.
     pub not_instrumented: Vec<(usize, NotInstrumented)>,
+    /// Steps of which some of what they read is not revealed, and why.
+    pub unobserved: Vec<(usize, NotInstrumented)>,
     /// The texts of the original's steps.
     pub(super) texts: Vec<String>,
 }
@@ -45,19 +47,19 @@ impl Instrument {
     /// The case as it is sent. Tables that a step changes unseen are given up first, since
     /// nothing can be claimed of them then.
     pub fn case(&mut self, case: &Case, operations: &[Operation]) -> InstrumentedCase {
-        self.instrumented(case, operations, |_, _| None)
+        self.instrumented(case, operations, |_, _, _| None)
     }
 
     /// The same, and before each statement a read of the versions that it will read; see
-    /// [`Instrument::referenced`].
+    /// [`Instrument::referenced`]. `scopes` says for each step what it reads as it is.
     pub fn case_with_views(
         &mut self,
         case: &Case,
         operations: &[Operation],
-        scope: CurrentReadScope,
+        scopes: &[CurrentReadScope],
     ) -> InstrumentedCase {
-        self.instrumented(case, operations, |instrument, statement| {
-            instrument.view(&instrument.referenced(statement, scope).viewed)
+        self.instrumented(case, operations, |instrument, step, statement| {
+            instrument.view(&instrument.referenced(statement, scopes[step]).viewed)
         })
     }
 
@@ -65,7 +67,7 @@ impl Instrument {
         &mut self,
         case: &Case,
         operations: &[Operation],
-        view: impl Fn(&Instrument, &Stmt) -> Option<Sent>,
+        view: impl Fn(&Instrument, usize, &Stmt) -> Option<Sent>,
     ) -> InstrumentedCase {
         while let Some(table) = self.untracked_change(case, operations) {
             match table {
@@ -78,9 +80,10 @@ impl Instrument {
             steps: Vec::new(),
             finals: Vec::new(),
             not_instrumented: Vec::new(),
+            unobserved: Vec::new(),
             texts: case.steps.iter().map(|s| s.sql.clone()).collect(),
         };
-        for Sent { statement, probe } in self.reads_of_tables() {
+        for Sent { statement, probe, .. } in self.reads_of_tables() {
             let sql = statement.render(&self.dialect);
             observed.case.steps.push(Step::plain(BEFORE, &sql, Line::default()));
             observed.steps.push((None, probe.clone()));
@@ -88,23 +91,21 @@ impl Instrument {
             observed.finals.push(probe);
         }
         for (number, (step, operation)) in case.steps.iter().zip(operations).enumerate() {
-            let sent = match self.sent(number, operation) {
-                Ok(sent) => match (operation, sent.is_empty()) {
-                    (Operation::Statement(statement), false) => {
-                        view(self, statement).into_iter().chain(sent).collect()
-                    }
-                    _ => sent,
-                },
-                Err(why) => {
-                    observed.not_instrumented.push((number, why));
-                    Vec::new()
+            let sent = self.sent(number, operation).unwrap_or_else(|why| {
+                observed.not_instrumented.push((number, why));
+                Vec::new()
+            });
+            let look = match operation {
+                Operation::Statement(statement) if !sent.is_empty() => {
+                    view(self, number, statement)
                 }
+                _ => None,
             };
-            if sent.is_empty() {
-                observed.case.steps.push(step.clone());
-                observed.steps.push((Some(number), Probe::Nothing));
-            }
-            for Sent { statement, probe } in sent {
+            let is_as_written = sent.is_empty();
+            for Sent { statement, probe, unobserved } in look.into_iter().chain(sent) {
+                let mut unobserved = unobserved;
+                unobserved.dedup();
+                observed.unobserved.extend(unobserved.into_iter().map(|why| (number, why)));
                 let sql = statement.render(&self.dialect);
                 let parsed = Parsed::known(statement, self.dialect.family);
                 observed.case.steps.push(Step {
@@ -114,6 +115,10 @@ impl Instrument {
                     ..step.clone()
                 });
                 observed.steps.push((Some(number), probe));
+            }
+            if is_as_written {
+                observed.case.steps.push(step.clone());
+                observed.steps.push((Some(number), Probe::Nothing));
             }
         }
         observed
@@ -143,15 +148,21 @@ impl Instrument {
             let writes = match operation {
                 Operation::Statement(statement) => match statement.unprepared() {
                     Stmt::Ddl(Ddl::Truncate(table) | Ddl::AddColumn { table, .. }) => {
-                        Some(table.as_str())
+                        vec![table.as_str()]
                     }
-                    statement => statement.written_table(),
+                    Stmt::Write(Write::Update(Update { table, join, .. })) => {
+                        std::iter::once(table)
+                            .chain(join.as_ref().map(|j| &j.table))
+                            .map(String::as_str)
+                            .collect()
+                    }
+                    statement => statement.written_table().into_iter().collect(),
                 },
-                _ if matches!(step.kind(), Kind::Select | Kind::Other) => None,
+                _ if matches!(step.kind(), Kind::Select | Kind::Other) => Vec::new(),
                 _ if self.followed.contains(&true) => return Some(None),
-                _ => None,
+                _ => Vec::new(),
             };
-            if let Some(table) = writes.filter(|table| followed(table)) {
+            if let Some(table) = writes.into_iter().find(|table| followed(table)) {
                 return Some(Some(table.into()));
             }
         }

@@ -68,7 +68,7 @@ pub(super) fn entries(cell: &Value) -> Vec<Entry> {
         _ => return Vec::new(),
     };
     let mut found: Vec<Entry> = Vec::new();
-    for word in text.split([',', ';', '"', '[', ']', ' ']).filter(|word| !word.is_empty()) {
+    for word in text.split([',', ';', '"', '[', ']', '\\', ' ']).filter(|word| !word.is_empty()) {
         match (word.strip_suffix(WRITTEN_BY), found.last_mut()) {
             (Some(row), _) => found.push(Entry { row: row.into(), writes: Vec::new() }),
             (None, Some(entry)) => entry.writes.extend(word.parse::<StatementId>()),
@@ -87,10 +87,11 @@ impl Instrument {
             Probe::View => {
                 ProbeResult::Read(vec![rows.iter().flatten().flat_map(entries).collect()])
             }
-            Probe::Read { own_columns, cells, .. } => {
+            Probe::Read { own_columns, appended, cells, .. } => {
                 let mut results = vec![Vec::new(); cells.len()];
+                let before = own_columns + usize::from(*appended);
                 for row in rows {
-                    for (cell, into) in row.iter().skip(*own_columns).zip(&mut results) {
+                    for (cell, into) in row.iter().skip(before).zip(&mut results) {
                         into.extend(entries(cell));
                     }
                 }
@@ -133,6 +134,18 @@ impl Instrument {
 }
 
 impl Probe {
+    /// A row of the statement's own result; none for a row that only names versions.
+    pub fn own_row(&self, row: &Row) -> Option<Row> {
+        match self {
+            Probe::Read { own_columns, appended, .. } => {
+                let is_own = !appended || row[*own_columns] == Value::Int(0);
+                is_own.then(|| row[..*own_columns].to_vec())
+            }
+            Probe::Rows { own_columns, .. } => Some(row[..*own_columns].to_vec()),
+            Probe::Nothing | Probe::View | Probe::Count => Some(row.clone()),
+        }
+    }
+
     /// Decodes the result of a statement that returned only a number of rows.
     pub fn counted(&self, count: Option<u64>) -> ProbeResult {
         match self {

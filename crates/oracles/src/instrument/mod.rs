@@ -18,7 +18,7 @@
 //! The columns have no keys and no indexes, and no added statement takes a lock that the original
 //! statement does not take. The isolation oracle and the topological oracle share this module.
 //!
-//! `tables` defines the columns; `read` and `write` rewrite statements; `decode` turns result rows
+//! `tables` defines the columns; `query` and `write` rewrite statements; `decode` turns result rows
 //! back into versions; `history` collects the observations of a run in a ledger and exports it as
 //! a history for the checker.
 
@@ -28,7 +28,7 @@ mod decode;
 mod history;
 mod original_run;
 mod predicate;
-mod read;
+mod query;
 mod tables;
 mod version_order;
 mod views;
@@ -45,7 +45,7 @@ pub use predicate::Predicate;
 pub use version_order::VersionOrder;
 pub use views::Referenced;
 
-use isolde_sql::{Ddl, Dialect, Schema, Select, SelectItem, Stmt, Table, Write};
+use isolde_sql::{Ddl, Dialect, Schema, Select, Stmt, Table, Write};
 
 /// The number of a statement. Rows list the numbers of the statements that wrote them.
 pub type StatementId = u64;
@@ -65,6 +65,8 @@ pub struct Instrument {
 pub struct Sent {
     pub statement: Stmt,
     pub probe: Probe,
+    /// Why some of what it reads is not revealed.
+    pub unobserved: Vec<NotInstrumented>,
 }
 
 /// What the result of a statement reveals beyond its own columns.
@@ -75,6 +77,8 @@ pub enum Probe {
     /// that satisfy a predicate comes with that predicate.
     Read {
         own_columns: usize,
+        /// The next column tells its rows, with 0 in it, from those that only name versions.
+        appended: bool,
         cells: Vec<Option<Predicate>>,
         /// It sees what is current and not a snapshot.
         locking: bool,
@@ -181,18 +185,20 @@ fn has_untracked_changes(table: &Table) -> bool {
 
 /// As it is.
 pub fn plain(statement: &Stmt) -> Sent {
-    Sent { statement: statement.clone(), probe: Probe::Nothing }
+    Sent::new(statement.clone(), Probe::Nothing)
 }
 
-/// How many columns a query returns, once its stars are written out.
-fn count_items(items: &[SelectItem]) -> Result<usize, NotInstrumented> {
-    let star = items.iter().any(|item| item.expression().is_none());
-    if star { Err(NotInstrumented("it selects * of what is no table")) } else { Ok(items.len()) }
+impl Sent {
+    /// A statement whose result reveals all that it reads.
+    fn new(statement: impl Into<Stmt>, probe: Probe) -> Sent {
+        Sent { statement: statement.into(), probe, unobserved: Vec::new() }
+    }
 }
 
 /// Whether a query is no more than rows of its sources that satisfy a condition.
 fn is_bare(select: &Select) -> bool {
     select.ctes.is_empty()
+        && select.values.is_empty()
         && !select.distinct
         && select.group_by.is_empty()
         && select.having.is_none()

@@ -2,12 +2,11 @@
 //! and statements.
 
 use super::{Instrument, InstrumentedCase, Probe};
-use isolde_model::Value;
 use isolde_model::case::{Case, Step};
 use isolde_model::history::{Event, EventKind, FinalRows, History, SentStep, Transaction};
 use isolde_model::value::{Row, compare_rows};
 use isolde_sql::render::Renderer;
-use isolde_sql::{Select, SelectItem, Source, Stmt};
+use isolde_sql::{Select, SelectItem, Source};
 
 /// The session of statements that run by themselves.
 pub const ALONE: &str = "autocommit";
@@ -18,8 +17,7 @@ impl InstrumentedCase {
     pub fn plain(&self, original: &Case, instrument: &Instrument, observed: &History) -> History {
         let mut plain = observed.clone();
         plain.steps = (0..original.steps.len()).map(|n| SentStep::of(original, n)).collect();
-        plain.events =
-            observed.events.iter().filter_map(|event| self.event(event, original)).collect();
+        plain.events = observed.events.iter().filter_map(|event| self.event(event)).collect();
         // Probes have transactions of their own.
         let mut places = Vec::new();
         plain.transactions.clear();
@@ -64,11 +62,12 @@ impl InstrumentedCase {
             steps: parts.iter().enumerate().map(numbered).collect(),
             finals: self.finals.clone(),
             not_instrumented: Vec::new(),
+            unobserved: Vec::new(),
             texts: order.iter().map(|step| self.texts[*step].clone()).collect(),
         }
     }
 
-    fn event(&self, event: &Event, original: &Case) -> Option<Event> {
+    fn event(&self, event: &Event) -> Option<Event> {
         let Some(step) = event.step else { return Some(event.clone()) };
         let (Some(number), probe) = self.steps.get(step)? else { return None };
         let is_last = self.steps.get(step + 1).is_none_or(|(next, _)| *next != Some(*number));
@@ -78,25 +77,15 @@ impl InstrumentedCase {
         let what = match &event.what {
             EventKind::Sent { .. } => EventKind::Sent { as_sql: None },
             EventKind::Rows { columns, rows } => match probe {
-                Probe::Read { own_columns, .. } => {
-                    let statement = original.steps[*number].statement();
-                    let below =
-                        matches!(statement, Some(Stmt::Select(s)) if s.set_operation.is_some());
-                    // Below the rows of a set operation stands what its sides read.
-                    let own = |row: &&Row| {
-                        !below || row[*own_columns..].iter().all(|cell| *cell == Value::Null)
-                    };
-                    let cut = |row: &Row| row[..*own_columns].to_vec();
-                    let rows = rows.iter().filter(own).map(cut).collect();
-                    EventKind::Rows { columns: columns[..*own_columns].to_vec(), rows }
-                }
                 Probe::Rows { own_columns: 0, .. } => {
                     EventKind::Affected { count: rows.len() as u64 }
                 }
-                Probe::Rows { own_columns, .. } => EventKind::Rows {
-                    columns: columns[..*own_columns].to_vec(),
-                    rows: rows.iter().map(|row| row[..*own_columns].to_vec()).collect(),
-                },
+                Probe::Read { own_columns, .. } | Probe::Rows { own_columns, .. } => {
+                    EventKind::Rows {
+                        columns: columns[..*own_columns].to_vec(),
+                        rows: rows.iter().filter_map(|row| probe.own_row(row)).collect(),
+                    }
+                }
                 Probe::Nothing | Probe::View | Probe::Count => event.what.clone(),
             },
             other => other.clone(),

@@ -1,9 +1,10 @@
 //! The added columns, and their contents before the first write.
 
 use super::{Instrument, Probe, RowsOf, Sent};
+use isolde_sql::dialect::Family;
 use isolde_sql::fixture::Fixture;
 use isolde_sql::{
-    Binary, Column, Expr, Function, Literal, Select, SelectItem, Source, Stmt, Table, Type,
+    Binary, Column, Expr, Function, Literal, Select, SelectItem, Source, Table, Type,
 };
 
 /// Between a row and the numbers of the statements that wrote it. Neither has it.
@@ -48,12 +49,19 @@ impl Instrument {
 
     /// The columns that a table gets.
     pub(super) fn added_columns(&self, table: usize) -> Vec<Column> {
-        let text = |name: String| Column { name, of_type: Type::Text(None), ..Column::default() };
-        let mut columns =
-            vec![text(row_column(table)), text(writes_column(table)), text(origin_column(table))];
+        // In MySQL's family texts of the connection, of the database and of functions may have
+        // different collations. They can be mixed with a binary one.
+        let of_type = |base: &str| match self.capabilities.family {
+            Family::Mysql => {
+                Type::Other(format!("{base} character set utf8mb4 collate utf8mb4_bin"))
+            }
+            _ => Type::Text(None),
+        };
+        let column = |name: String, of_type: Type| Column { name, of_type, ..Column::default() };
+        let texts = [row_column(table), writes_column(table), origin_column(table)];
+        let mut columns: Vec<Column> = texts.map(|name| column(name, of_type("text"))).into();
         if !self.capabilities.returns_written {
-            let of_type = Type::Other("mediumtext".into());
-            columns.push(Column { of_type, ..text(past_column(table)) });
+            columns.push(column(past_column(table), of_type("mediumtext")));
         }
         columns
     }
@@ -89,7 +97,7 @@ impl Instrument {
         };
         let what = RowsOf::Stored;
         let probe = Probe::Rows { own_columns: 0, table: place, what, predicate: None };
-        Sent { statement: Stmt::Select(select), probe }
+        Sent::new(select, probe)
     }
 
     /// All that is known of a row: its version, its origin, its past where that is kept,
@@ -116,7 +124,6 @@ impl Instrument {
 
     /// Texts, one behind the other.
     pub(super) fn joined(&self, parts: Vec<Expr>) -> Expr {
-        use isolde_sql::dialect::Family;
         if self.capabilities.family == Family::Mysql {
             return Expr::Call(Function::Named("concat".into()), parts);
         }

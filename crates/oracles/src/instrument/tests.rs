@@ -338,7 +338,7 @@ fn statement(id: u64, probe: Probe, results: ProbeResult) -> StatementObservatio
 }
 
 fn reads(id: u64, entries: Vec<Entry>) -> StatementObservation {
-    let probe = Probe::Read { own_columns: 1, cells: vec![None], locking: false };
+    let probe = Probe::Read { own_columns: 1, appended: false, cells: vec![None], locking: false };
     statement(id, probe, ProbeResult::Read(vec![entries]))
 }
 
@@ -348,7 +348,7 @@ fn above_15(id: u64, entries: Vec<Entry>) -> StatementObservation {
         _ => None,
     };
     let cells = vec![Some(Predicate { table: 0, filter })];
-    let probe = Probe::Read { own_columns: 1, cells, locking: false };
+    let probe = Probe::Read { own_columns: 1, appended: false, cells, locking: false };
     statement(id, probe, ProbeResult::Read(vec![entries]))
 }
 

@@ -95,7 +95,7 @@ impl Instrument {
                 ..Select::default()
             });
         }
-        Some(Sent { statement: Stmt::Select(all?), probe: Probe::View })
+        Some(Sent::new(all?, Probe::View))
     }
 }
 

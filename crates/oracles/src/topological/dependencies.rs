@@ -80,7 +80,7 @@ impl Run<'_> {
                 let moment = moments[&step];
                 taken_back |= observed.undone && !moment.refused;
                 let counts = !observed.undone || moment.refused && !taken_back;
-                let unseen = || self.instrument.checked(statement, self.scope).unfollowed;
+                let unseen = || self.instrument.checked(statement, self.scopes[step]).unfollowed;
                 if !statement.is_data() || !counts || moment.refused && unseen() {
                     continue;
                 }
@@ -102,8 +102,8 @@ impl Run<'_> {
         for seen in &mut all {
             let step = seen.id as usize - 1;
             let referenced = match seen.moment.refused {
-                true => self.instrument.checked(seen.statement, self.scope),
-                false => self.instrument.referenced(seen.statement, self.scope),
+                true => self.instrument.checked(seen.statement, self.scopes[step]),
+                false => self.instrument.referenced(seen.statement, self.scopes[step]),
             };
             let view = views.get(&step).map_or(&[][..], Vec::as_slice);
             seen.places = self.places(seen, (&referenced, view), orders, (&made, &ends))?;
@@ -131,6 +131,14 @@ impl Run<'_> {
                 }
             })
         };
+        const ROLLED_BACK: &str = "it read what was rolled back";
+        let is_lasting = |entry: &Entry| {
+            let order = orders.get(&entry.row);
+            order.is_some_and(|o| entry.last().is_none_or(|last| o.writers.contains(&last)))
+        };
+        if self.dirty[step] && !view.iter().all(is_lasting) {
+            return Err(Unusable(step, ROLLED_BACK));
+        }
         let mut places = BTreeMap::new();
         for (row, order) in orders {
             let now = order.writers.iter().rposition(is_there).map_or(0, |at| at + 1);
@@ -142,10 +150,13 @@ impl Run<'_> {
                         (true, false) => 0,
                         (false, true) => order.writers.len(),
                         // Not there yet, or no more.
-                        (true, true) if order.is_absent(now) => now,
+                        (true, true) if order.is_absent(now) && !self.dirty[step] => now,
                         (true, true) => {
                             let why = "whether it came before a row or after it is not known";
                             return Err(Unusable(step, why));
+                        }
+                        (false, false) if self.dirty[step] => {
+                            return Err(Unusable(step, ROLLED_BACK));
                         }
                         // It should have been visible; the comparison will show it.
                         (false, false) => now,

@@ -90,12 +90,12 @@ impl Run<'_> {
     /// snapshot, or it locks what it has passed and reads the rest as it is in the end.
     fn keeps_view(&self, step: usize, statement: &Stmt, autocommit: bool) -> bool {
         let strong = self.levels[step] >= Level::RepeatableRead;
-        match self.scope {
+        match self.scopes[step] {
             CurrentReadScope::Nothing => strong && !autocommit,
             CurrentReadScope::Own => false,
             // InnoDB locks what it passes by.
             CurrentReadScope::OwnAndInner => {
-                strong && self.instrument.referenced(statement, self.scope).viewed.is_empty()
+                strong && self.instrument.referenced(statement, self.scopes[step]).viewed.is_empty()
             }
         }
     }

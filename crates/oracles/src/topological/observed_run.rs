@@ -17,7 +17,10 @@ pub struct Run<'a> {
     pub instrumented: &'a InstrumentedCase,
     pub history: &'a History,
     pub observed: &'a ObservedRun<'a>,
-    pub scope: CurrentReadScope,
+    /// For each step what it reads as it is, if it is a write or a locking read.
+    pub scopes: &'a [CurrentReadScope],
+    /// For each step whether it reads rows that are not committed.
+    pub dirty: &'a [bool],
     pub levels: &'a [Level],
     /// Where exact matches were asked for.
     pub matches: Option<Matches>,

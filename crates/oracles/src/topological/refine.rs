@@ -11,12 +11,13 @@ use crate::instrument::{
 };
 use crate::instrumented_run::{evaluate, forbidden_differences, why_incomplete};
 use crate::replay::is_numbered;
+use isolde_catalog::{SnapshotAt, concurrency_model};
 use isolde_checker::check;
 use isolde_model::difference::Difference;
 use isolde_model::history::{History, TargetInfo};
 use isolde_model::inquiry::Channel;
 use isolde_model::parsed_case::{Operation, ParsedCase};
-use isolde_model::{Anomaly, Case};
+use isolde_model::{Anomaly, Case, Level};
 use isolde_sql::{Conflict, LockPatience, Stmt, Write};
 
 pub struct Refinement<'a> {
@@ -79,10 +80,10 @@ impl Refinement<'_> {
     ) -> Result<Step, String> {
         let operations = &reading.operations;
         let capabilities = self.on.capabilities();
-        let scope = capabilities.current_reads;
         let schema = self.reading.schema.clone();
         let mut instrument = Instrument::new(schema, self.reading.dialect, capabilities);
-        let instrumented = instrument.case_with_views(case, operations, scope);
+        let (scopes, dirty) = self.reads(&reading.levels, capabilities.current_reads);
+        let instrumented = instrument.case_with_views(case, operations, &scopes);
         if let Some((step, why)) = instrumented.not_instrumented.first() {
             return Ok(Step::LeaveOut(*step, why.to_string()));
         }
@@ -118,7 +119,8 @@ impl Refinement<'_> {
             instrumented: &instrumented,
             history: &history,
             observed: &observed,
-            scope,
+            scopes: &scopes,
+            dirty: &dirty,
             levels: &reading.levels,
             matches,
         };
@@ -149,6 +151,25 @@ impl Refinement<'_> {
         let history = instrumented.plain(case, &instrument, &history);
         let (case, reading) = (case.clone(), reading.clone());
         Ok(Step::Done(Box::new(RefinedCase { case, reading, instrument, instrumented, history })))
+    }
+
+    /// For each step what it reads as it is, and whether it reads what is not committed. In a dirty
+    /// read, so do the subqueries of a write.
+    fn reads(
+        &self,
+        levels: &[Level],
+        scope: CurrentReadScope,
+    ) -> (Vec<CurrentReadScope>, Vec<bool>) {
+        let is_dirty = |level: &Level| {
+            let model = concurrency_model(self.on, *level, None);
+            model.is_some_and(|model| model.snapshot.taken == SnapshotAt::Dirty)
+        };
+        let dirty: Vec<bool> = levels.iter().map(is_dirty).collect();
+        let scopes = dirty.iter().map(|dirty| match (scope, dirty) {
+            (CurrentReadScope::OwnAndInner, true) => CurrentReadScope::Own,
+            (scope, _) => scope,
+        });
+        (scopes.collect(), dirty)
     }
 
     /// Cycles between transactions that the level rules out: the isolation checker comes first.
