@@ -10,6 +10,7 @@ mod limit;
 mod lock_holders;
 mod locking_read;
 mod returning;
+mod shared_keys;
 mod table_locks;
 mod waits;
 mod write;
