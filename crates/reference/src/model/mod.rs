@@ -14,7 +14,7 @@ use crate::subject::Subject;
 use crate::version_tables::{Fresh, Key, VersionId, VersionTables, View, keys, whole};
 use crate::world::{TxId, World};
 pub use commit_buffer::{CommitBuffer, DuplicateKey};
-pub use dirty_reads::{ChangedRow, DeferredDirtyRead, DirtyReads};
+pub use dirty_reads::{ChangedRow, DeferredDirtyRead, DirtyReads, ForeseenChange};
 use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
 use isolde_model::inquiry::Channel;

@@ -5,6 +5,7 @@ mod current_read;
 pub use current_read::decides_by_row;
 pub use limit::leaves_rows_open;
 mod dirty_read;
+mod foreseen;
 mod insert;
 mod limit;
 mod lock_holders;
@@ -47,6 +48,9 @@ impl<'a> ReferenceModel<'a> {
         }
         self.restart_after_schema_lock(tx, step, statement);
         self.hide_duplicate_rows(tx, statement);
+        if !matches!(statement, Stmt::Select(select) if select.locking.is_none()) {
+            self.foresee_changes(tx, step).await?;
+        }
         match statement {
             Stmt::Select(select) => match &select.locking {
                 None => self.read(tx, step, select).await,
