@@ -418,15 +418,10 @@ impl<'a> ReferenceModel<'a> {
         let Some(newest) = newest.into_iter().collect::<Option<Vec<VersionId>>>() else {
             return Ok(None);
         };
-        if has_duplicates(&read.sources) {
-            let why = "a second look at one table that was read twice is not modelled";
-            return Err(Stop::not_modelled(read.step, why));
-        }
-        let mut narrow = read.view.clone();
-        for (table, id) in read.sources.iter().zip(&newest) {
-            narrow[*table] = vec![*id];
-        }
-        let again = self.evaluate_with_sources(read, &narrow).await?;
+        let versions: Vec<(usize, VersionId)> =
+            read.sources.iter().copied().zip(newest.iter().copied()).collect();
+        let sql = self.tables.select_of_versions(read.select, &versions, &read.inner);
+        let again = self.evaluate(sql, Some(read.step)).await?;
         let result = |mut cells: Row| cells.split_off(read.sources.len());
         let again: Vec<Row> = again.into_iter().map(result).collect();
         if again != [found.row.clone()] {

@@ -104,8 +104,7 @@ impl<'a> ReferenceModel<'a> {
                 Ok(())
             }
             Stmt::Execute(name) => {
-                let session = self.subject.history.steps[step].session.as_str();
-                let Some(prepared) = self.prepared(session, name) else {
+                let Some(prepared) = self.prepared(step, name) else {
                     let failed = reply.is_some_and(|r| r.error().is_some());
                     if !failed {
                         return Err(Stop::not_modelled(step, "what it executes is not known"));

@@ -134,6 +134,29 @@ fn write_may_read_rows_before_or_after_a_blocked_statement_changes_them() {
     assert!(matches!(none, Conclusion::NotModelled { .. }), "{none:?}");
 }
 
+/// s2 waits for s1, which changes the second row, and then tests the joined rows again.
+#[test]
+fn second_test_of_a_self_join_has_a_row_for_each_source() {
+    let run = |on: &str, seen: &[i64]| {
+        let sql = format!("select x.v + y.v from t as x join t as y on {on} for update");
+        two("postgres", ReadCommitted)
+            .does("s1", "update t set v = 21 where id = 2", changed(1))
+            .waits("s2", &sql)
+            .does("s1", "commit", EventKind::Done)
+            .replies("s2", rows(seen))
+            .does("s2", "commit", EventKind::Done)
+            .leaves(&[(1, 10), (2, 21)])
+    };
+    let other = "x.id = 1 and y.id = 2";
+    assert_allowed(&run(other, &[31]));
+    assert_eq!(breaks(&run(other, &[30]), Some("s2.2")), "P2");
+    let same = "x.id = y.id and x.id = 2";
+    assert_allowed(&run(same, &[42]));
+    assert_eq!(breaks(&run(same, &[41]), Some("s2.2")), "P2");
+    // The new version does not match any more.
+    assert_allowed(&run("x.id = 1 and y.v = 20", &[]));
+}
+
 #[test]
 fn table_that_is_read_twice_at_one_moment_explains_a_locking_read_that_waited() {
     let sql = "select x.v + y.v from t as x join t as y on x.id = y.id where x.id = 1 for update";
