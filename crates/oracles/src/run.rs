@@ -85,14 +85,18 @@ impl<'a> ConcurrentRun<'a> {
     /// Why no oracle that compares outcomes can judge the run: how a transaction ended, or what
     /// the final rows are, is not known. The texts are constant, so that they can be counted.
     pub fn unknown(&self) -> Option<&'static str> {
+        let untracked = "autocommit was off, and what the engine rolled back is not known";
+        self.unknown_history().or_else(|| self.has_untracked_rollback().then_some(untracked))
+    }
+
+    /// Why not even the statements one by one can be judged.
+    pub fn unknown_history(&self) -> Option<&'static str> {
         if let Some(death) = &self.history.death {
             Some(death.how.name())
         } else if self.history.was_cancelled() {
             Some(CANCELLED)
         } else if self.executed.iter().any(ExecutedTransaction::is_unknown) {
             Some("how a transaction ended is not known")
-        } else if self.has_untracked_rollback() {
-            Some("autocommit was off, and what the engine rolled back is not known")
         } else if self.history.final_state.iter().any(|f| f.error.is_some()) {
             Some("the final rows could not be read")
         } else {

@@ -85,7 +85,7 @@ const CHECKS: &str = "https://www.postgresql.org/docs/current/ddl-constraints.ht
 
 pub static RULES: &[&Rule] = &[
     &P1, &P2, &P3, &P5, &P7, &P7W, &P8, &P9, &P10, &P11, &P12, &P12F, &P14, &P15, &P16, &P17, &P18,
-    &P19,
+    &P19, &P20,
 ];
 
 pub static P1: Rule = rule(

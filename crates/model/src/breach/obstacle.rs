@@ -105,6 +105,8 @@ pub enum KeyOwner {
     Merged,
     /// A row, found when the statement gives another row a new key.
     OfNewKey,
+    /// A row that the same statement has written, where it may not write a row twice.
+    SameStatement,
 }
 
 /// Why the row that a foreign key refers to is missing.
@@ -168,6 +170,7 @@ impl Obstacle {
                 KeyOwner::WrittenSince => "key-taken/written-since".into(),
                 KeyOwner::Merged => "key-taken/merged".into(),
                 KeyOwner::OfNewKey => "key-taken/new-key".into(),
+                KeyOwner::SameStatement => "key-taken/same-statement".into(),
             },
             Obstacle::ParentMissing { parent, .. } => match parent {
                 MissingParent::Absent => "parent-missing".into(),
@@ -245,6 +248,7 @@ impl Obstacle {
                 KeyOwner::WrittenSince => "another transaction has written its key since".into(),
                 KeyOwner::Merged => "another row of the merged table has its key".into(),
                 KeyOwner::OfNewKey => "its new key is taken".into(),
+                KeyOwner::SameStatement => "it writes the row with its key a second time".into(),
             },
             Obstacle::ParentMissing { table, parent } => match parent {
                 MissingParent::Absent => {

@@ -19,11 +19,16 @@ pub(crate) static ORACLE: OracleDescription = OracleDescription {
     about: "every statement returns, changes and refuses what the documented rules of its level \
         let it, and at SERIALIZABLE a serial order explains it all",
     reference: "with the rules of the engine",
+    // The model follows the statements as they were sent, whatever transaction they were meant for.
+    judges_unknown_runs: true,
     judge: |run, channel| Box::pin(judge(run, channel)),
     ..OracleDescription::PLAIN
 };
 
 async fn judge(run: &ConcurrentRun<'_>, channel: &Channel) -> Judgement {
+    if let Some(why) = run.unknown_history() {
+        return Judgement::unknown(why);
+    }
     let Some(reading) = run.reading else {
         return Judgement::unknown("the tables of the case are not understood");
     };

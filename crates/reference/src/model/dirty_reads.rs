@@ -15,6 +15,23 @@ pub struct DirtyReads<'a> {
     /// The tables that blocked statements may have been changing then.
     contended: BTreeMap<usize, Vec<usize>>,
     deferred: Vec<DeferredDirtyRead<'a>>,
+    /// The changes that a blocked statement will make to each table, in its order.
+    foreseen: BTreeMap<usize, Vec<ForeseenChange>>,
+}
+
+/// The version of a row before and after a change of a blocked statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeseenChange {
+    pub before: Option<VersionId>,
+    pub after: Option<VersionId>,
+}
+
+impl ForeseenChange {
+    /// Applies the change to the rows in view.
+    pub fn apply(self, view: &mut Vec<VersionId>) {
+        view.retain(|id| Some(*id) != self.before);
+        view.extend(self.after);
+    }
 }
 
 /// A read whose result depends on statements that are still blocked.
@@ -76,6 +93,15 @@ impl<'a> DirtyReads<'a> {
     /// step was submitted.
     pub fn is_contended(&self, step: usize, table: usize) -> bool {
         self.contended.get(&step).is_some_and(|tables| tables.contains(&table))
+    }
+
+    /// Replaces what blocked statements are foreseen to change.
+    pub fn foresee(&mut self, changes: BTreeMap<usize, Vec<ForeseenChange>>) {
+        self.foreseen = changes;
+    }
+
+    pub fn foreseen(&self, table: usize) -> &[ForeseenChange] {
+        self.foreseen.get(&table).map_or(&[], Vec::as_slice)
     }
 
     pub fn defer(&mut self, read: DeferredDirtyRead<'a>) {

@@ -14,7 +14,7 @@ use crate::subject::Subject;
 use crate::version_tables::{Fresh, Key, VersionId, VersionTables, View, keys, whole};
 use crate::world::{TxId, World};
 pub use commit_buffer::{CommitBuffer, DuplicateKey};
-pub use dirty_reads::{ChangedRow, DeferredDirtyRead, DirtyReads};
+pub use dirty_reads::{ChangedRow, DeferredDirtyRead, DirtyReads, ForeseenChange};
 use isolde_catalog::Rule;
 use isolde_model::breach::Breach;
 use isolde_model::inquiry::Channel;
@@ -134,8 +134,28 @@ impl<'a> ReferenceModel<'a> {
         self.prepared.insert((session, name), statement);
     }
 
-    pub fn prepared(&self, session: &str, name: &str) -> Option<&'a Stmt> {
-        self.prepared.get(&(session, name)).copied()
+    /// The statement that EXECUTE of a name executes.
+    pub fn prepared(&self, step: usize, name: &str) -> Option<&'a Stmt> {
+        let steps = &self.subject.history.steps;
+        let session = steps[step].session.as_str();
+        let known = self.prepared.get(&(session, name)).copied();
+        // A prepared statement outlives its transaction, which a serial replay leaves out if it
+        // was rolled back.
+        let before = || {
+            (0..step).rev().filter(|at| steps[*at].session == session).find_map(|at| {
+                let done = self.subject.reply(at).is_some_and(|reply| reply.error().is_none());
+                match &self.subject.reading.operations[at] {
+                    Operation::Statement(other) => match &**other {
+                        Stmt::Prepare { name: of, statement } if of == name && done => {
+                            Some(&**statement)
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                }
+            })
+        };
+        known.or_else(|| before().filter(|_| self.serial))
     }
 
     /// The index of a table.
@@ -172,10 +192,7 @@ impl<'a> ReferenceModel<'a> {
     pub fn operation(&self, step: usize) -> Option<&'a Stmt> {
         match &self.subject.reading.operations[step] {
             Operation::Statement(statement) => match &**statement {
-                Stmt::Execute(name) => {
-                    let session = self.subject.history.steps[step].session.as_str();
-                    self.prepared(session, name)
-                }
+                Stmt::Execute(name) => self.prepared(step, name),
                 other => Some(other),
             },
             _ => None,

@@ -319,8 +319,7 @@ impl ReferenceModel<'_> {
             let waited = self.subject.history.outcome(step).waited;
             let contended = || self.dirty_reads.is_contended(step, table);
             if self.may_be_locked(&[table], tx) || waited && contended() {
-                let why = "a dirty read concurrent with a blocked statement is not modelled";
-                return Err(Stop::not_modelled(step, why));
+                return self.choose_foreseen(table, step);
             }
             return self.dirty_view_of(table, step);
         };
@@ -337,11 +336,15 @@ impl ReferenceModel<'_> {
         };
         // Each of several queries reads at a moment of its own, and one that is nested may read
         // once for each row of the query around it.
-        if self.operation(step).is_some_and(|statement| reads_in_subqueries(statement) > 1) {
-            let why = "dirty reads of several queries in a blocked statement are not modelled";
-            return Err(Stop::not_modelled(step, why));
+        let several = self.operation(step).is_some_and(|s| reads_in_subqueries(s) > 1);
+        match self.search.choose(if several { 3 } else { 2 }) {
+            0 => Ok(now),
+            1 => Ok(before),
+            _ => {
+                let why = "dirty reads of several queries in a blocked statement are not modelled";
+                Err(Stop::not_modelled(step, why))
+            }
         }
-        Ok(if self.search.choose(2) == 1 { before } else { now })
     }
 }
 

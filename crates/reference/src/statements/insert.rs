@@ -60,13 +60,10 @@ impl ReferenceModel<'_> {
         let incoming: Vec<Version> =
             incoming.into_iter().map(|fresh| self.world.version(fresh, tx)).collect();
         let acts = insert.conflict != Conflict::Fail;
-        if acts
-            && self.world.concurrency(tx).constraints.checked_in_indexes
-            && self.share_a_key(table, &incoming)
-        {
-            let why = "what ON CONFLICT makes of new rows that share a key is not modelled";
-            return Err(Stop::not_modelled(step, why));
-        }
+        let incoming = match acts && self.world.concurrency(tx).constraints.checked_in_indexes {
+            true => self.first_with_each_key((tx, step), table, incoming)?,
+            false => incoming,
+        };
         let before = self.world.save_rows();
         let mut done = Vec::new();
         let mut count = 0;
@@ -77,15 +74,6 @@ impl ReferenceModel<'_> {
         let expected = self.expected_of_write((tx, step), table, &done, count).await?;
         self.check_foreign_keys(tx, step, done, &mut errors).await?;
         self.conclude(tx, step, expected, errors, Some(before))
-    }
-
-    /// Whether two of these rows have the same key; NULLs are the same here.
-    fn share_a_key(&self, table: usize, rows: &[Version]) -> bool {
-        self.keys[table].iter().any(|key| {
-            let same =
-                |a: &Version, b: &Version| key.columns.iter().all(|c| a.row[*c].same(&b.row[*c]));
-            rows.iter().enumerate().any(|(n, row)| rows[..n].iter().any(|other| same(other, row)))
-        })
     }
 
     /// Inserts one row; returns how many rows it counts for.
@@ -350,9 +338,14 @@ impl ReferenceModel<'_> {
             return Ok(0);
         };
         self.use_upsert_rule(tx, step);
+        if self.writes_rows_once(tx) && self.is_own_write(place, tx) {
+            let obstacle = Obstacle::KeyTaken { owner: KeyOwner::SameStatement };
+            errors.require(ErrorClass::Other, rules.upsert, obstacle);
+            return Ok(0);
+        }
         self.sees_conflict(tx, step, place, errors);
         let Some(old) = self.world.newest(place, tx).cloned() else { return Ok(0) };
-        let sets = self.sets_in_order(sets, (tx, step), Assigned::Upsert)?;
+        let sets = self.sets_in_order(sets, (tx, step), (&insert.table, Assigned::Upsert))?;
         if let Some(filter) = filter {
             let sql = self.tables.upsert_matches(&insert.table, filter, (old.id, new.id), inner);
             if self.evaluate(sql, Some(step)).await?.is_empty() {

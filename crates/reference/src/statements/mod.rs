@@ -5,12 +5,14 @@ mod current_read;
 pub use current_read::decides_by_row;
 pub use limit::leaves_rows_open;
 mod dirty_read;
+mod foreseen;
 mod insert;
 mod limit;
 mod lock_holders;
 mod locking_read;
 mod merge;
 mod returning;
+mod shared_keys;
 mod table_locks;
 mod waits;
 mod write;
@@ -47,6 +49,9 @@ impl<'a> ReferenceModel<'a> {
         }
         self.restart_after_schema_lock(tx, step, statement);
         self.hide_duplicate_rows(tx, statement);
+        if !matches!(statement, Stmt::Select(select) if select.locking.is_none()) {
+            self.foresee_changes(tx, step).await?;
+        }
         match statement {
             Stmt::Select(select) => match &select.locking {
                 None => self.read(tx, step, select).await,
@@ -104,8 +109,7 @@ impl<'a> ReferenceModel<'a> {
                 Ok(())
             }
             Stmt::Execute(name) => {
-                let session = self.subject.history.steps[step].session.as_str();
-                let Some(prepared) = self.prepared(session, name) else {
+                let Some(prepared) = self.prepared(step, name) else {
                     let failed = reply.is_some_and(|r| r.error().is_some());
                     if !failed {
                         return Err(Stop::not_modelled(step, "what it executes is not known"));

@@ -103,7 +103,7 @@ impl ReferenceModel<'_> {
             view[table] = self.first_matches(step, search, (&update.order, most), views).await?;
         }
         let assigned = if update.join.is_some() { Assigned::Join } else { Assigned::Update };
-        let sets = self.sets_in_order(&update.sets, (tx, step), assigned)?;
+        let sets = self.sets_in_order(&update.sets, (tx, step), (search.name(), assigned))?;
         let sql = self.tables.update(search, &sets, Views { outer: &view, inner: &inner });
         let found = distinct_sources(self.fresh(table, sql, Some(step)).await?);
         if update.join.is_none() && update.limit.is_none() {

@@ -202,7 +202,7 @@ impl ReferenceModel<'_> {
         &self,
         sets: &[(String, Expr)],
         (tx, step): (TxId, usize),
-        assigned: Assigned,
+        (target, assigned): (&str, Assigned),
     ) -> Result<Vec<(String, Expr)>, Stop> {
         let in_order = match self.world.concurrency(tx).assignments {
             AssignmentOrder::Simultaneous => false,
@@ -215,6 +215,10 @@ impl ReferenceModel<'_> {
         let mut done: Vec<(String, Expr)> = Vec::new();
         for (column, value) in sets {
             let mut value = value.clone();
+            if !replace_below(&mut value, target, &done) {
+                let why = "a subquery that reads a column which is assigned before is not modelled";
+                return Err(Stop::not_modelled(step, why));
+            }
             let replaced = replace_columns(&mut value, &done);
             if replaced && assigned == Assigned::Join {
                 let why = "the order of assignments in a join is not modelled";
@@ -231,6 +235,29 @@ pub fn reads_others(statement: &Stmt) -> bool {
     let mut found = false;
     statement.visit(&mut |e| found |= e.subquery().is_some());
     found
+}
+
+/// Replaces columns of the written table in the subqueries of a value by the values assigned
+/// to them. False if that cannot be done: a name may be that of a column of the subquery.
+fn replace_below(value: &mut Expr, target: &str, set: &[(String, Expr)]) -> bool {
+    let mut possible = true;
+    value.visit_mut(&mut |e| {
+        let Some(select) = e.subquery_mut() else { return };
+        let mut hidden = select.from_and_joined().any(|s| s.visible_name() == Some(target))
+            || select.parts().next().is_some();
+        // A query inside of it may have a table of that name.
+        select.visit(&mut |inner| hidden |= inner.subquery().is_some());
+        select.visit_mut(&mut |inner| {
+            let Expr::Column { qualifier, name } = inner else { return };
+            let Some((_, new)) = set.iter().find(|(column, _)| column == name) else { return };
+            match qualifier.as_deref() {
+                Some(of) if of != target => {}
+                Some(_) if !hidden && matches!(new, Expr::Literal(_)) => *inner = new.clone(),
+                _ => possible = false,
+            }
+        });
+    });
+    possible
 }
 
 /// Replaces columns by the values assigned to them; true if there was one.

@@ -2,6 +2,7 @@
 //! in memory evaluates what a prediction asks for. The rules are those of the
 //! engine that the history names.
 
+mod assignments;
 mod commits;
 mod keys;
 mod merge;
@@ -10,6 +11,7 @@ mod moves;
 mod records;
 mod runs;
 mod serial;
+mod shared_keys;
 mod tables;
 mod three_way;
 mod verdicts;

@@ -104,6 +104,76 @@ fn insert_select_concurrent_with_a_blocked_statement_is_not_modelled() {
     assert!(matches!(prediction, Conclusion::NotModelled { .. }), "{prediction:?}");
 }
 
+/// s2 deletes the first row and is blocked at the second; s3 copies what it sees meanwhile.
+fn copied_while_blocked(blocked: &str, copied: u64, left: &[(i64, i64)]) -> Conclusion {
+    ScriptedRun::on("mysql", ReadUncommitted, &[(1, 10), (2, 20)])
+        .with_table("create table u (x int)", &[])
+        .does("s1", "begin", EventKind::Done)
+        .does("s2", "begin", EventKind::Done)
+        .does("s1", "update t set v = 21 where id = 2", changed(1))
+        .waits("s2", blocked)
+        .does("s3", "insert into u select v from t where v <= 21", changed(copied))
+        .does("s1", "commit", EventKind::Done)
+        .replies("s2", changed(2))
+        .does("s2", "commit", EventKind::Done)
+        .leaves(left)
+        .predicted()
+}
+
+#[test]
+fn write_may_read_rows_before_or_after_a_blocked_statement_changes_them() {
+    let is_allowed = |conclusion| matches!(conclusion, Conclusion::Allowed { .. });
+    for copied in [2, 1] {
+        assert!(is_allowed(copied_while_blocked("delete from t", copied, &[])), "{copied}");
+        let left = [(1, 90), (2, 101)];
+        let update = "update t set v = v + 80";
+        assert!(is_allowed(copied_while_blocked(update, copied, &left)), "{copied}");
+    }
+    // What else a statement may have done by then is not known.
+    let none = copied_while_blocked("delete from t", 0, &[]);
+    assert!(matches!(none, Conclusion::NotModelled { .. }), "{none:?}");
+}
+
+/// s2 waits for s1, which changes the second row, and then tests the joined rows again.
+#[test]
+fn second_test_of_a_self_join_has_a_row_for_each_source() {
+    let run = |on: &str, seen: &[i64]| {
+        let sql = format!("select x.v + y.v from t as x join t as y on {on} for update");
+        two("postgres", ReadCommitted)
+            .does("s1", "update t set v = 21 where id = 2", changed(1))
+            .waits("s2", &sql)
+            .does("s1", "commit", EventKind::Done)
+            .replies("s2", rows(seen))
+            .does("s2", "commit", EventKind::Done)
+            .leaves(&[(1, 10), (2, 21)])
+    };
+    let other = "x.id = 1 and y.id = 2";
+    assert_allowed(&run(other, &[31]));
+    assert_eq!(breaks(&run(other, &[30]), Some("s2.2")), "P2");
+    let same = "x.id = y.id and x.id = 2";
+    assert_allowed(&run(same, &[42]));
+    assert_eq!(breaks(&run(same, &[41]), Some("s2.2")), "P2");
+    // The new version does not match any more.
+    assert_allowed(&run("x.id = 1 and y.v = 20", &[]));
+}
+
+#[test]
+fn table_that_is_read_twice_at_one_moment_explains_a_locking_read_that_waited() {
+    let sql = "select x.v + y.v from t as x join t as y on x.id = y.id where x.id = 1 for update";
+    let run = |seen: i64| {
+        two("mysql", ReadCommitted)
+            .does("s1", "update t set v = 11 where id = 1", changed(1))
+            .waits("s2", sql)
+            .does("s1", "commit", EventKind::Done)
+            .replies("s2", rows(&[seen]))
+            .does("s2", "commit", EventKind::Done)
+            .leaves(&[(1, 11), (2, 20)])
+    };
+    assert_allowed(&run(22));
+    let mixed = run(21).predicted();
+    assert!(matches!(mixed, Conclusion::NotModelled { .. }), "{mixed:?}");
+}
+
 /// The read of a session without autocommit begins a transaction. Both fail, so the
 /// history contains no such transaction.
 #[test]

@@ -57,6 +57,38 @@ impl VersionTables<'_> {
         vec![Renderer::reading(self.dialect, substitute).select(&plain)]
     }
 
+    /// The same for one version of each source, in order. Two sources of one table have
+    /// versions of their own.
+    pub fn select_of_versions(
+        &self,
+        select: &Select,
+        versions: &[(usize, VersionId)],
+        inner: &View,
+    ) -> Vec<String> {
+        let substitute: Substitute = &|name| match name.strip_prefix(OUTER) {
+            Some(place) => {
+                let (table, id) = versions.get(place.parse::<usize>().ok()?)?;
+                let table = &self.schema.tables[*table];
+                Some(format!("({})", self.versions(table, &[*id], true)))
+            }
+            None => self.instead(name, Views { outer: inner, inner }),
+        };
+        let names = select.from_and_joined().filter_map(Source::visible_name);
+        let mut items: Vec<SelectItem> = names.map(|name| version_of(name).into()).collect();
+        items.extend(select.items.iter().cloned());
+        let (limit, offset) = (None, None);
+        let mut plain =
+            Select { locking: None, items, order: Order::None, limit, offset, ..select.clone() };
+        let joined = plain.joins.iter_mut().map(|j| &mut j.source);
+        for (place, source) in plain.from.iter_mut().chain(joined).enumerate() {
+            if let Source::Table { name, alias } = source {
+                alias.get_or_insert_with(|| name.clone());
+                *name = format!("{OUTER}{place}");
+            }
+        }
+        vec![Renderer::reading(self.dialect, substitute).select(&plain)]
+    }
+
     /// Creates the versions that an UPDATE makes of those that it finds.
     pub fn update(&self, search: Search<'_>, sets: Sets<'_>, views: Views<'_>) -> Vec<String> {
         let of = self.schema.table(search.table).expect("a table of the schema");

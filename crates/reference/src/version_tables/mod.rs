@@ -49,7 +49,7 @@ pub struct Search<'s> {
 
 impl<'s> Search<'s> {
     /// The name that qualifies the columns of the table.
-    pub(super) fn name(&self) -> &'s str {
+    pub fn name(&self) -> &'s str {
         self.alias.unwrap_or(self.table)
     }
 

@@ -1,0 +1,30 @@
+//! Assignments from left to right: later ones read the values of earlier ones, also in a
+//! subquery.
+
+use super::runs::{assert_allowed, breaks};
+use super::{ScriptedRun, changed};
+use crate::Conclusion;
+use isolde_model::Level::RepeatableRead;
+
+fn updates(condition: &str, left: &[(i64, i64)]) -> ScriptedRun {
+    let set = format!("v = 5, id = (select min(3) from t as r where {condition})");
+    ScriptedRun::on("mysql", RepeatableRead, &[(1, 10)])
+        .does("s1", &format!("update t set {set}"), changed(1))
+        .leaves(left)
+}
+
+#[test]
+fn subquery_reads_the_value_that_was_assigned_before() {
+    assert_allowed(&updates("t.v = 5", &[(3, 5)]));
+    assert_eq!(breaks(&updates("t.v = 5", &[(1, 5)]), None), "I27");
+}
+
+#[test]
+fn name_that_may_be_of_the_subquery_is_not_modelled() {
+    for condition in ["v = 5", "exists (select 1 from t where t.v = 5)"] {
+        let run = updates(condition, &[(3, 5)]).predicted();
+        assert!(matches!(run, Conclusion::NotModelled { .. }), "{condition}: {run:?}");
+    }
+    // The other table's column is not the one that was assigned.
+    assert_allowed(&updates("r.v = 10", &[(3, 5)]));
+}
