@@ -157,19 +157,23 @@ impl ReferenceModel<'_> {
         }
         self.world.lock(place, tx, Strength::NoKeyUpdate);
         for (n, clause) in merge.clauses.iter().enumerate() {
-            match (clause.kind, &clause.action) {
-                (MatchKind::Matched, MergeAction::Update(_)) => {
+            if clause.kind != MatchKind::Matched {
+                continue;
+            }
+            let outcome = match &clause.action {
+                MergeAction::Update(_) => {
                     let sql = self.tables.merge_update(merge, n, views);
-                    if let Some(fresh) = self.fresh(table, sql, Some(step)).await?.pop() {
-                        return Ok(vec![Outcome::Update(place, fresh)]);
-                    }
+                    let fresh = self.fresh(table, sql, Some(step)).await?.pop();
+                    fresh.map(|fresh| Outcome::Update(place, fresh))
                 }
-                (MatchKind::Matched, MergeAction::Delete) => {
-                    if !self.merged_ids(merge, n, views, step).await?.is_empty() {
-                        return Ok(vec![Outcome::Delete(place)]);
-                    }
+                MergeAction::Delete => {
+                    let found = self.merged_ids(merge, n, views, step).await?;
+                    (!found.is_empty()).then_some(Outcome::Delete(place))
                 }
-                _ => {}
+                MergeAction::Insert { .. } | MergeAction::Nothing => None,
+            };
+            if let Some(outcome) = outcome {
+                return Ok(vec![outcome]);
             }
         }
         Ok(Vec::new())

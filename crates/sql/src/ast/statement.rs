@@ -12,6 +12,7 @@ use super::value::Type;
 use super::write::{Delete, Insert, Merge, Update, Write};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "statements are few and passed by reference")]
 pub enum Stmt {
     Select(Select),
     Write(Write),

@@ -100,11 +100,13 @@ impl<'a> Sampler<'a> {
             _ => return Join::plain(JoinKind::Cross, source),
         };
         // A name must be unique on either side.
-        if place == 1 && self.has(Feature::JoinUsing) && self.random.chance(50) {
-            if let Some(name) = self.random.pick_any(&named) {
-                let using = Using::Columns(vec![name.clone()]);
-                return Join { kind, source, on: None, using, nested: 0 };
-            }
+        if place == 1
+            && self.has(Feature::JoinUsing)
+            && self.random.chance(50)
+            && let Some(name) = self.random.pick_any(&named)
+        {
+            let using = Using::Columns(vec![name.clone()]);
+            return Join { kind, source, on: None, using, nested: 0 };
         }
         // PostgreSQL can only compute a full join by equality.
         let equal = kind == JoinKind::Full || self.random.chance(80);

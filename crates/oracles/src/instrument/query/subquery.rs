@@ -21,6 +21,9 @@ const MOST_JOINED: usize = 4;
 pub(in crate::instrument) const READ_BY_WRITE: NotInstrumented =
     NotInstrumented("a subquery of a write reads rows");
 
+/// The names of the sources of a query, with their columns where they are known.
+type VisibleSources = Vec<(String, Option<Vec<String>>)>;
+
 impl Instrument {
     /// Expressions that name all versions that a subquery reads, in the place of the subquery.
     /// Queries in its FROM and subqueries in it are included.
@@ -164,7 +167,7 @@ impl Instrument {
         &self,
         select: &Select,
         ctes: &[Cte],
-        scopes: &mut Vec<Vec<(String, Option<Vec<String>>)>>,
+        scopes: &mut Vec<VisibleSources>,
     ) -> bool {
         let mut ctes = ctes.to_vec();
         for cte in &select.ctes {
@@ -193,7 +196,7 @@ impl Instrument {
         expression: &Expr,
         of: &Select,
         ctes: &[Cte],
-        scopes: &mut Vec<Vec<(String, Option<Vec<String>>)>>,
+        scopes: &mut Vec<VisibleSources>,
     ) -> bool {
         if let Expr::Column { qualifier, name } = expression {
             let has = |columns: &Option<Vec<String>>| {
