@@ -222,10 +222,19 @@ fn is_unknown(writer: StatementId) -> bool {
     writer & UNKNOWN != 0
 }
 
-/// Which statement each action belongs to: by row, and its list up to the action.
+/// A row, and its list of writers as it was read.
+type ReadList = (String, Vec<StatementId>);
+
+/// What the actions of one statement left of a row.
+type Step = (StatementId, Row);
+
+/// The most actions in a row without another write of that row.
+const MOST_STEPS: usize = 4;
+
+/// Which statements actions belong to: those since the last write, at the end of a list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attribution {
-    by_list: HashMap<(String, Vec<StatementId>), StatementId>,
+    by_list: HashMap<ReadList, Vec<Step>>,
     /// Rows with an action of which that is not known.
     lost: BTreeSet<String>,
 }
@@ -243,7 +252,7 @@ struct Known<'i> {
     instrument: &'i Instrument,
     actions: Vec<Action>,
     lists: BTreeMap<String, BTreeSet<Vec<StatementId>>>,
-    contents: HashMap<(String, Vec<StatementId>), Row>,
+    contents: HashMap<ReadList, Row>,
     deletions: Vec<Transition>,
     attribution: Attribution,
     /// Rows that an action deleted, with their last versions.
@@ -296,21 +305,12 @@ pub(super) fn attribute(
         || returns && known.attribute_deletions(&lasting, &mut gone)
     {}
     known.give_up_the_rest();
-    let Known { attribution, contents, removed, .. } = known;
+    let Known { attribution, removed, .. } = known;
     attribution.apply_to(first);
     attribution.apply_to(last);
     for statement in transactions.iter_mut().flat_map(|t| &mut t.statements) {
         statement.results.iter_mut().for_each(|(_, results)| attribution.apply(results));
-        let changed = attribution.by_list.iter().filter(|(_, by)| **by == statement.id);
-        let mut changed: Vec<Version> = changed
-            .filter_map(|((row, list), _)| {
-                let entry = attribution.entry(&Entry { row: row.clone(), writes: list.clone() })?;
-                let holds = contents.get(&(row.clone(), list.clone()))?.clone();
-                Some(Version { entry, origin: Vec::new(), past: Vec::new(), holds })
-            })
-            .collect();
-        changed
-            .sort_by(|a, b| (&a.entry.row, &a.entry.writes).cmp(&(&b.entry.row, &b.entry.writes)));
+        let changed = attribution.versions_left_by(statement.id);
         let removed = removed.iter().filter(|(by, _)| *by == statement.id);
         let removed = removed.filter_map(|(_, version)| {
             Some(Version { entry: attribution.entry(&version.entry)?, ..version.clone() })
@@ -396,7 +396,10 @@ impl Known<'_> {
         let last = *list.last()?;
         match is_unknown(last) {
             false => Some(last),
-            true => self.attribution.by_list.get(&(row.to_string(), list.to_vec())).copied(),
+            true => {
+                let steps = self.attribution.by_list.get(&(row.to_string(), list.to_vec()))?;
+                steps.last().map(|(by, _)| *by)
+            }
         }
     }
 
@@ -407,22 +410,23 @@ impl Known<'_> {
             for list in lists {
                 let open = (0..list.len()).find(|at| self.by(row, &list[..=*at]).is_none());
                 let Some(at) = open else { continue };
-                if let Some((by, holds)) = self.statement_of(row, &list[..=at]) {
-                    found.push(((row.clone(), list[..=at].to_vec()), by, holds));
+                if let Some(steps) = self.steps_to(row, &list[..=at]) {
+                    found.push(((row.clone(), list[..=at].to_vec()), steps));
                 }
             }
         }
         let progress = !found.is_empty();
-        for (list, by, holds) in found {
-            self.contents.insert(list.clone(), holds);
-            self.attribution.by_list.insert(list, by);
+        for (list, steps) in found {
+            let last = steps.last().map(|(_, holds)| holds.clone());
+            self.contents.extend(last.map(|holds| (list.clone(), holds)));
+            self.attribution.by_list.insert(list, steps);
         }
         progress
     }
 
-    /// The statement that a list's last writer, an action, belongs to, and what it left. None
-    /// unless exactly one fits.
-    fn statement_of(&self, row: &str, list: &[StatementId]) -> Option<(StatementId, Row)> {
+    /// The statements whose actions led to the end of a list. None unless exactly one sequence
+    /// fits.
+    fn steps_to(&self, row: &str, list: &[StatementId]) -> Option<Vec<Step>> {
         let (wanted, before) = list.split_last()?;
         let table = (Entry { row: row.to_string(), writes: Vec::new() }).table()?;
         let old = self.contents.get(&(row.to_string(), before.to_vec()))?;
@@ -430,9 +434,32 @@ impl Known<'_> {
         if self.instrument.schema.tables[table].columns.iter().any(|c| c.generated.is_some()) {
             return None;
         }
-        let mut fits: BTreeMap<StatementId, Row> = BTreeMap::new();
+        let mut fits: Vec<Vec<Step>> = Vec::new();
+        let mut open: Vec<Vec<Step>> = vec![Vec::new()];
+        while let Some(steps) = open.pop() {
+            let held = steps.last().map_or(old, |(_, holds)| holds);
+            for (by, holds) in self.next_steps(table, held) {
+                if steps.iter().any(|(earlier, _)| *earlier == by) {
+                    continue;
+                }
+                let is_wanted = action(&self.instrument.image_of(table, &holds)) == *wanted;
+                let longer: Vec<Step> = steps.iter().cloned().chain([(by, holds)]).collect();
+                if is_wanted {
+                    fits.push(longer.clone());
+                }
+                if longer.len() < MOST_STEPS {
+                    open.push(longer);
+                }
+            }
+        }
+        if fits.len() == 1 { fits.pop() } else { None }
+    }
+
+    /// What actions may have made of a row.
+    fn next_steps(&self, table: usize, held: &Row) -> Vec<Step> {
+        let mut found: Vec<Step> = Vec::new();
         for of in self.actions.iter().filter(|a| a.child == table && a.changes()) {
-            let key = old.get(of.column).and_then(shown)?;
+            let Some(key) = held.get(of.column).and_then(shown) else { continue };
             for change in self.transitions(of.parent) {
                 let at = |row: &Row| row.get(of.parent_column).cloned();
                 if at(&change.before).as_ref().and_then(shown).as_ref() != Some(&key) {
@@ -443,15 +470,17 @@ impl Known<'_> {
                     Some(after) if of.updates => at(after),
                     _ => None,
                 };
-                let Some(new) = new else { continue };
-                let mut holds = old.clone();
+                let Some(new) = new.filter(|new| shown(new).as_ref() != Some(&key)) else {
+                    continue;
+                };
+                let mut holds = held.clone();
                 holds[of.column] = new;
-                if action(&self.instrument.image_of(table, &holds)) == *wanted {
-                    fits.insert(change.by, holds);
+                if !found.contains(&(change.by, holds.clone())) {
+                    found.push((change.by, holds));
                 }
             }
         }
-        if fits.len() == 1 { fits.pop_first() } else { None }
+        found
     }
 
     /// Finds statements of actions that deleted rows: those that are gone without a statement
@@ -527,12 +556,42 @@ impl Attribution {
         if self.lost.contains(&entry.row) {
             return None;
         }
-        let writer = |at: usize| match entry.writes[at] {
-            id if !is_unknown(id) => Some(id),
-            _ => self.by_list.get(&(entry.row.clone(), entry.writes[..=at].to_vec())).copied(),
-        };
-        let writes: Option<Vec<StatementId>> = (0..entry.writes.len()).map(writer).collect();
-        Some(Entry { row: entry.row.clone(), writes: writes? })
+        let mut writes = Vec::new();
+        for (at, id) in entry.writes.iter().enumerate() {
+            match is_unknown(*id) {
+                false => writes.push(*id),
+                true => {
+                    let list = (entry.row.clone(), entry.writes[..=at].to_vec());
+                    writes.extend(self.by_list.get(&list)?.iter().map(|(by, _)| *by));
+                }
+            }
+        }
+        Some(Entry { row: entry.row.clone(), writes })
+    }
+
+    /// The versions of rows that actions of a statement left.
+    fn versions_left_by(&self, statement: StatementId) -> Vec<Version> {
+        let mut found = Vec::new();
+        for ((row, list), steps) in &self.by_list {
+            let before = Entry { row: row.clone(), writes: list[..list.len() - 1].to_vec() };
+            let Some(mut entry) = self.entry(&before) else { continue };
+            for (by, holds) in steps {
+                entry.writes.push(*by);
+                if *by == statement {
+                    let (origin, past) = (Vec::new(), Vec::new());
+                    found.push(Version {
+                        entry: entry.clone(),
+                        origin,
+                        past,
+                        holds: holds.clone(),
+                    });
+                }
+            }
+        }
+        let key = |version: &Version| (version.entry.row.clone(), version.entry.writes.clone());
+        found.sort_by_key(key);
+        found.dedup();
+        found
     }
 
     fn apply_to(&self, versions: &mut Vec<Version>) {

@@ -139,7 +139,12 @@ impl Instrument {
     /// Texts, one behind the other.
     pub(super) fn joined(&self, parts: Vec<Expr>) -> Expr {
         if self.capabilities.family == Family::Mysql {
-            return Expr::Call(Function::Named("concat".into()), parts);
+            let concat = Function::Named("concat".into());
+            let flat = parts.into_iter().flat_map(|part| match part {
+                Expr::Call(function, parts) if function == concat => parts,
+                other => vec![other],
+            });
+            return Expr::Call(concat.clone(), flat.collect());
         }
         let together = |left, right| Expr::binary(Binary::Concat, left, right);
         parts.into_iter().reduce(together).unwrap_or_else(|| text(""))
