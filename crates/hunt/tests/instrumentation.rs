@@ -9,7 +9,7 @@ use isolde_model::value::{Row, same_multiset};
 use isolde_model::{Case, Level};
 use isolde_oracles::instrument::{EngineCapabilities, Instrument, InstrumentedCase, Probe};
 use isolde_sql::dialect::Family;
-use isolde_sql::{Feature, Stmt, Table, Write};
+use isolde_sql::{Stmt, Table, Write};
 use isolde_testing::servers;
 
 /// The outcome of a step: its result or a lock wait.
@@ -118,9 +118,7 @@ fn compare(target: &str, levels: &[Level], wanted: usize, tolerated: usize) {
     let Some(runner) = servers::open(target) else { return };
     let mut executor = Executor::new(runner);
     let info = executor.runner.engine.info().clone();
-    let mut dialect = info.dialect();
-    // Instrumentation does not follow the actions of foreign keys.
-    dialect.features = dialect.features.without(Feature::ForeignKeyAction);
+    let dialect = info.dialect();
     let capabilities = info.capabilities();
     let mut options = Options::new(levels.to_vec(), levels[0]);
     options.own_levels = false;

@@ -169,11 +169,80 @@ fn the_false_alarm_of_the_paper_is_not_a_violation() {
     }
 }
 
+/// A dirty read comes after the write that it saw, committed or not; of what is rolled back
+/// nothing can be said.
 #[test]
-fn read_uncommitted_is_unsupported_with_a_reason() {
-    let Some(runner) = servers::open("mariadb") else { return };
-    let checked = judged(&mut Executor::new(runner), WRITE, Level::ReadUncommitted);
-    assert!(checked.silent.is_some_and(|why| why.contains("READ UNCOMMITTED")));
+fn at_read_uncommitted_a_read_follows_the_write_that_it_saw() {
+    for target in ["mariadb", "mysql@9.7"] {
+        let Some(runner) = servers::open(target) else { continue };
+        let mut executor = Executor::new(runner);
+        let mut report = |end: &str| {
+            let steps =
+                format!("s1> begin;\ns1> update t set v = 1;\ns2> select v from t;\ns1> {end};");
+            let checked = judged(&mut executor, &steps, Level::ReadUncommitted);
+            assert_eq!((checked.violations.len(), &checked.silent), (0, &None), "{target}");
+            checked.report(Oracle::Topological).expect("a report").json()
+        };
+        let committed = report("commit");
+        assert_eq!(edges(&committed), ["s1.2 s2.1 item-read"], "{target}");
+        let rolled_back = report("rollback");
+        let why = rolled_back["left_out"][0]["why"].as_str().unwrap_or_default();
+        assert!(why.contains("rolled back"), "{target}: {rolled_back}");
+    }
+}
+
+/// On PostgreSQL it is READ COMMITTED.
+#[test]
+fn at_read_uncommitted_of_postgres_nothing_is_dirty() {
+    let Some(runner) = servers::open("postgres") else { return };
+    let steps = "s1> begin;\ns1> update t set v = 1;\ns2> select v from t;\ns1> rollback;";
+    let checked = judged(&mut Executor::new(runner), steps, Level::ReadUncommitted);
+    assert_eq!((checked.violations.len(), &checked.silent), (0, &None));
+    let report = checked.report(Oracle::Topological).expect("a report").json();
+    assert_eq!(report["left_out"], serde_json::json!([]));
+}
+
+/// The actions of foreign keys write rows, too.
+#[test]
+fn rows_changed_by_actions_of_foreign_keys_make_edges() {
+    let tables = "create table c (w int primary key, x int, foreign key (x) references u (x) \
+                  on delete cascade on update cascade);\n  insert into c values (1, 5);\n  \
+                  create table n (w int primary key, x int, foreign key (x) references u (x) \
+                  on delete set null);\n  insert into n values (1, 5);";
+    let on_tables = |executor: &mut Executor, steps: &str| {
+        let text = format!(
+            "case: t\nsetup:\n  create table u (x int primary key);\n  insert into u values (5);\n  \
+             {tables}\n\n{steps}\n"
+        );
+        let on = executor.runner.engine.info().clone();
+        let level = executor.runner.engine.profile().default_level;
+        let mut case = isolde_model::case::parse(&text).expect("a case").read_as(on.family());
+        case.level = Some(level);
+        let fixture = Fixture::of_case(&case, &on, level);
+        let checked = check(executor, &fixture, &case, &[Oracle::Topological]).expect("a verdict");
+        assert_eq!((checked.violations.len(), &checked.silent), (0, &None), "{steps}");
+        let report = checked.report(Oracle::Topological).expect("a report").json();
+        assert_eq!(report["left_out"], serde_json::json!([]), "{steps}");
+        edges(&report)
+    };
+    for target in ENGINES {
+        let Some(runner) = servers::open(target) else { continue };
+        let mut executor = Executor::new(runner);
+        let mut has = |steps: &str, wanted: &str| {
+            executor.forget_tables();
+            let edges = on_tables(&mut executor, steps);
+            assert!(edges.iter().any(|e| e == wanted), "{target}: {edges:?}, not {wanted}");
+        };
+        has("s1> update c set w = 2;\ns2> delete from u where x = 5;", "s1.1 s2.1 item-write");
+        has(
+            "s1> delete from n where w = 9;\ns2> delete from u;\ns1> select x from n;",
+            "s2.1 s1.2 item-read",
+        );
+        has(
+            "s1> select x from c;\ns2> update n set x = null;\ns1> update u set x = 6;",
+            "s1.1 s1.2 item-anti",
+        );
+    }
 }
 
 /// A planted fault makes a statement behave otherwise in its transaction than alone.

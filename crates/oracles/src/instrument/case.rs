@@ -1,8 +1,9 @@
 //! Instrumented scheduled cases: the same steps in the same order, with reads of all rows
 //! before and after.
 
+use super::actions::{self, Attribution};
 use super::history::{StatementObservation, TransactionObservations};
-use super::tables::{origin_column, past_column, row_column, writes_column};
+use super::tables::{keys_column, origin_column, past_column, row_column, writes_column};
 use super::{
     CurrentReadScope, Entry, Instrument, NotInstrumented, Probe, ProbeResult, Sent, Version, plain,
 };
@@ -13,7 +14,7 @@ use isolde_model::history::{EventKind, History};
 use isolde_model::parsed_case::Operation;
 use isolde_sql::dialect::Family;
 use isolde_sql::render::Renderer;
-use isolde_sql::{Ddl, Kind, Stmt, Update, Write};
+use isolde_sql::{Ddl, Expr, Kind, Stmt, Update, Write};
 use std::collections::BTreeMap;
 
 /// The session that looks at all rows before the others begin.
@@ -41,6 +42,9 @@ pub struct CaseObservations {
     pub transactions: Vec<TransactionObservations>,
     pub first: Vec<Version>,
     pub last: Vec<Version>,
+    /// Whether the statement is known to which each action of a foreign key belongs.
+    pub is_complete: bool,
+    attribution: Attribution,
 }
 
 impl Instrument {
@@ -199,7 +203,13 @@ impl Instrument {
             if !self.capabilities.returns_written {
                 empty.push(past_column(place));
             }
-            let empty: String = empty.iter().map(|column| format!(", {column} = ''")).collect();
+            let mut empty: String = empty.iter().map(|column| format!(", {column} = ''")).collect();
+            let keys = self.changing_columns(place);
+            if !keys.is_empty() {
+                let values = keys.into_iter().map(Expr::column).collect();
+                let image = renderer.expr(&self.keys_image(values));
+                empty.push_str(&format!(", {} = {image}", keys_column(place)));
+            }
             sql.push(format!("update {name} set {row} = {own}{empty}"));
         }
         let views = self.views();
@@ -242,21 +252,28 @@ impl InstrumentedCase {
             ProbeResult::Rows(versions) => Some(versions),
             _ => None,
         });
-        CaseObservations {
-            transactions: self.transactions(history, &results),
-            first: first.flatten().collect(),
-            last: last.flatten().collect(),
-        }
+        let (mut first, mut last) = (first.flatten().collect(), last.flatten().collect());
+        let mut transactions = self.transactions(history, &results);
+        let attribution = actions::attribute(instrument, &mut transactions, &mut first, &mut last);
+        let is_complete = attribution.is_complete();
+        CaseObservations { transactions, first, last, is_complete, attribution }
     }
 
     /// For each step of the original the versions that were there when it was sent.
-    pub fn views(&self, instrument: &Instrument, history: &History) -> BTreeMap<usize, Vec<Entry>> {
+    pub fn views(
+        &self,
+        instrument: &Instrument,
+        history: &History,
+        observations: &CaseObservations,
+    ) -> BTreeMap<usize, Vec<Entry>> {
         let results = self.results(instrument, history);
         let views = self.steps.iter().zip(results).filter_map(|((original, probe), results)| {
             let (Probe::View, Some(ProbeResult::Read(cells))) = (probe, results) else {
                 return None;
             };
-            Some(((*original)?, cells.into_iter().flatten().collect()))
+            let entries = cells.iter().flatten();
+            let entries = entries.filter_map(|entry| observations.attribution.entry(entry));
+            Some(((*original)?, entries.collect()))
         });
         views.collect()
     }

@@ -1,5 +1,6 @@
 //! Decodes result rows of instrumented statements into row versions and their contents.
 
+use super::actions::writer;
 use super::tables::{CELL, IMAGE, NULL_CELL, WRITTEN_BY};
 use super::{Instrument, Probe, RowsOf, StatementId};
 use isolde_model::Value;
@@ -71,7 +72,7 @@ pub(super) fn entries(cell: &Value) -> Vec<Entry> {
     for word in text.split([',', ';', '"', '[', ']', '\\', ' ']).filter(|word| !word.is_empty()) {
         match (word.strip_suffix(WRITTEN_BY), found.last_mut()) {
             (Some(row), _) => found.push(Entry { row: row.into(), writes: Vec::new() }),
-            (None, Some(entry)) => entry.writes.extend(word.parse::<StatementId>()),
+            (None, Some(entry)) => entry.writes.extend(writer(word)),
             (None, None) => {}
         }
     }

@@ -7,12 +7,13 @@
 //!     writes  the statements that wrote it      result rows ──► ProbeResult ──► ObservedRun
 //!     origin  the versions that INSERT … SELECT made it of              └──► checker::History
 //!     past    its contents before each write
+//!     keys    what foreign keys with actions referred to after the last write
 //! ```
 //!
 //! Every statement has a number. A write appends it to the list in the row, so that the list is
 //! the row's version, and the lists of a row give the order of its versions (IsoRel; the thesis
 //! for its limits). A table that changes without a trace (by a statement that could not be
-//! instrumented, or by a cascade) is no longer followed: nothing is claimed of it.
+//! instrumented, or by an action of a foreign key that cannot be attributed) is no longer followed: nothing is claimed of it.
 //! `docs/instrumentation.md` has the details for users.
 //!
 //! The columns have no keys and no indexes, and no added statement takes a lock that the original
@@ -22,6 +23,7 @@
 //! back into versions; `history` collects the observations of a run in a ledger and exports it as
 //! a history for the checker.
 
+mod actions;
 mod case;
 mod contents;
 mod decode;
@@ -121,8 +123,15 @@ impl std::fmt::Display for NotInstrumented {
 
 impl Instrument {
     pub fn new(schema: Schema, dialect: Dialect, capabilities: EngineCapabilities) -> Instrument {
-        let followed = schema.tables.iter().map(|t| !has_untracked_changes(t)).collect();
-        Instrument { schema, dialect, capabilities, followed }
+        let count = schema.tables.len();
+        let mut instrument =
+            Instrument { schema, dialect, capabilities, followed: vec![true; count] };
+        for table in
+            (0..count).filter(|table| instrument.has_untracked_actions(*table)).collect::<Vec<_>>()
+        {
+            instrument.stop(table);
+        }
+        instrument
     }
 
     /// The number of a statement and what is sent in its place, the statement itself
@@ -154,7 +163,14 @@ impl Instrument {
     /// Makes no more claims about a table: it changes without a trace.
     pub fn stop_tracking(&mut self, table: &str) {
         if let Some(place) = self.place(table) {
-            self.followed[place] = false;
+            self.stop(place);
+        }
+    }
+
+    /// The same, and about tables that change with it.
+    fn stop(&mut self, table: usize) {
+        if std::mem::replace(&mut self.followed[table], false) {
+            self.changed_with(table).into_iter().for_each(|child| self.stop(child));
         }
     }
 
@@ -173,14 +189,6 @@ impl Instrument {
     fn table(&self, name: &str) -> Option<(usize, &Table)> {
         self.place(name).map(|place| (place, &self.schema.tables[place]))
     }
-}
-
-/// A foreign key's action writes rows that no statement names.
-fn has_untracked_changes(table: &Table) -> bool {
-    use isolde_sql::OnDelete;
-    table.foreign_keys.iter().any(|key| {
-        key.update_cascades || matches!(key.on_delete, OnDelete::Cascade | OnDelete::SetNull)
-    })
 }
 
 /// As it is.

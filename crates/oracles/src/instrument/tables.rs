@@ -35,6 +35,10 @@ pub(super) fn past_column(table: usize) -> String {
     format!("isolde_past_{table}")
 }
 
+pub(super) fn keys_column(table: usize) -> String {
+    format!("isolde_keys_{table}")
+}
+
 impl Instrument {
     /// The name of a row in reports. Rows of the setup and inserted rows have different
     /// forms: `t#3`, `t#17.0`.
@@ -63,6 +67,9 @@ impl Instrument {
         if !self.capabilities.returns_written {
             columns.push(column(past_column(table), of_type("mediumtext")));
         }
+        if !self.changing_columns(table).is_empty() {
+            columns.push(column(keys_column(table), of_type("text")));
+        }
         columns
     }
 
@@ -73,10 +80,16 @@ impl Instrument {
             table.columns.extend(self.added_columns(place));
         }
         for (place, rows) in observed.rows.iter_mut().enumerate() {
-            let more = self.added_columns(place).len() - 1;
+            let added = self.added_columns(place);
             for (number, row) in rows.iter_mut().enumerate() {
-                row.push(Literal::Text(first_row(place, number)));
-                row.extend(std::iter::repeat_n(Literal::text(""), more));
+                let cell = |column: &Column| match &column.name {
+                    name if *name == row_column(place) => first_row(place, number),
+                    name if *name == keys_column(place) => self.first_image(place, row),
+                    _ => String::new(),
+                };
+                let cells: Vec<Literal> =
+                    added.iter().map(|column| Literal::Text(cell(column))).collect();
+                row.extend(cells);
             }
         }
         observed
@@ -115,17 +128,23 @@ impl Instrument {
 
     /// The row and its list, as one text.
     pub(super) fn version(&self, table: usize, qualifier: &str) -> Expr {
-        self.joined(vec![
+        let version = [
             column_of(qualifier, &row_column(table)),
             text(&WRITTEN_BY.to_string()),
             column_of(qualifier, &writes_column(table)),
-        ])
+        ];
+        self.joined(version.into_iter().chain(self.pending(table, qualifier)).collect())
     }
 
     /// Texts, one behind the other.
     pub(super) fn joined(&self, parts: Vec<Expr>) -> Expr {
         if self.capabilities.family == Family::Mysql {
-            return Expr::Call(Function::Named("concat".into()), parts);
+            let concat = Function::Named("concat".into());
+            let flat = parts.into_iter().flat_map(|part| match part {
+                Expr::Call(function, parts) if function == concat => parts,
+                other => vec![other],
+            });
+            return Expr::Call(concat.clone(), flat.collect());
         }
         let together = |left, right| Expr::binary(Binary::Concat, left, right);
         parts.into_iter().reduce(together).unwrap_or_else(|| text(""))

@@ -67,7 +67,6 @@ impl Run<'_> {
         &self,
         orders: &BTreeMap<String, VersionOrder>,
     ) -> Result<Vec<ObservedStatement<'_>>, Unusable> {
-        let views = self.instrumented.views(self.instrument, self.history);
         let moments = self.moments();
         let mut all = Vec::new();
         let committed = self.observed.transactions.iter().enumerate();
@@ -105,7 +104,7 @@ impl Run<'_> {
                 true => self.instrument.checked(seen.statement, self.scopes[step]),
                 false => self.instrument.referenced(seen.statement, self.scopes[step]),
             };
-            let view = views.get(&step).map_or(&[][..], Vec::as_slice);
+            let view = self.views.get(&step).map_or(&[][..], Vec::as_slice);
             seen.places = self.places(seen, (&referenced, view), orders, (&made, &ends))?;
         }
         Ok(all)

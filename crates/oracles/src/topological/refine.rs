@@ -95,12 +95,16 @@ impl Refinement<'_> {
         if let Some(why) = why_incomplete(&history) {
             return Err(why.into());
         }
-        let observed = instrumented.observe(&instrument, &history);
+        let observations = instrumented.observe(&instrument, &history);
+        if !observations.is_complete {
+            return Err("what an action of a foreign key changed is not known".into());
+        }
+        let views = instrumented.views(&instrument, &history, &observations);
         let observed = ObservedRun {
             instrument: &instrument,
-            transactions: observed.transactions,
-            first: observed.first,
-            last: observed.last,
+            transactions: observations.transactions,
+            first: observations.first,
+            last: observations.last,
             writes_read: self.options.exact_matches,
         };
         let mut evaluated = Vec::new();
@@ -118,6 +122,7 @@ impl Refinement<'_> {
             instrument: &instrument,
             instrumented: &instrumented,
             history: &history,
+            views: &views,
             observed: &observed,
             scopes: &scopes,
             dirty: &dirty,

@@ -2,12 +2,13 @@
 //! `1s5:0r1+` the one that INSERT … SELECT made from row `0r1`, `1s5:3` the third of a query
 //! that puts rows together.
 
-use super::super::query::{Rewritten, in_from, members, subqueries_of, width};
+use super::super::query::{Rewritten, in_from, is_unsafe_to_repeat, members, subqueries_of, width};
 use super::super::tables::{NEXT, column_of, row_column, text};
 use super::marks::AssignmentOrder;
 use crate::instrument::{
     Instrument, NotInstrumented, Probe, RowsOf, Sent, StatementId, is_bare, plain,
 };
+use isolde_sql::dialect::Family;
 use isolde_sql::{
     Class, Conflict, Expr, Feature, Function, Insert, InsertSource, Literal, OrderKey, Over,
     Select, SelectItem, Stmt, Type, Window, WindowFunction, Write,
@@ -27,7 +28,7 @@ impl Instrument {
         if observed.columns.is_empty() && observed.source != InsertSource::Defaults {
             observed.columns = table.writable().map(|c| c.name.clone()).collect();
         }
-        let before = self.replaced(&observed, place, table);
+        let before = self.replaced(&observed, place, table)?;
         let mut unobserved = Vec::new();
         match &mut observed.source {
             InsertSource::Values(rows) => {
@@ -37,11 +38,14 @@ impl Instrument {
                     }
                     let name = text(&format!("{place}s{id}.{number}"));
                     let origin = self.versions_below(row, &mut unobserved);
-                    row.extend(self.new_row(place, id, name, origin));
+                    let keys = self.new_keys(place, &observed.columns, row)?;
+                    row.extend(self.new_row((place, id), name, origin, keys));
                 }
             }
             InsertSource::Defaults => {
-                let row = self.new_row(place, id, text(&format!("{place}s{id}.0")), text(""));
+                let name = text(&format!("{place}s{id}.0"));
+                let keys = self.new_keys(place, &[], &[])?;
+                let row = self.new_row((place, id), name, text(""), keys);
                 observed.source = InsertSource::Values(vec![row]);
             }
             InsertSource::Select(select) => {
@@ -71,10 +75,47 @@ impl Instrument {
     }
 
     /// What a new row has in our columns.
-    fn new_row(&self, place: usize, id: StatementId, row: Expr, origin: Expr) -> Vec<Expr> {
+    fn new_row(
+        &self,
+        (place, id): (usize, StatementId),
+        row: Expr,
+        origin: Expr,
+        keys: Option<Expr>,
+    ) -> Vec<Expr> {
         let mut cells = vec![row, text(&format!("{NEXT}{id}")), origin];
-        cells.resize(self.added_columns(place).len(), text(""));
+        cells.resize(self.added_columns(place).len() - usize::from(keys.is_some()), text(""));
+        cells.extend(keys);
         cells
+    }
+
+    /// The image of the columns of a new row that actions of foreign keys change.
+    fn new_keys(
+        &self,
+        place: usize,
+        columns: &[String],
+        values: &[Expr],
+    ) -> Result<Option<Expr>, NotInstrumented> {
+        let table = &self.schema.tables[place];
+        let mut all = Vec::new();
+        for name in self.changing_columns(place) {
+            let Some(column) = table.column(name) else { continue };
+            let given = columns.iter().zip(values).find(|(own, _)| *own == name);
+            let default = column.default.clone().unwrap_or(Literal::Null);
+            let value = match given.map(|(_, value)| value) {
+                None | Some(Expr::Default) => Expr::Literal(default),
+                Some(value) if is_unsafe_to_repeat(value) => {
+                    return Err(NotInstrumented("what a foreign key refers to then is not known"));
+                }
+                Some(value) => value.clone(),
+            };
+            // As the column stores it.
+            let to = match self.capabilities.family {
+                Family::Mysql => Type::Other("signed".into()),
+                _ => column.of_type.clone(),
+            };
+            all.push(Expr::Cast { of: Box::new(value), to });
+        }
+        Ok((!all.is_empty()).then(|| self.keys_image(all)))
     }
 
     /// The versions that the subqueries of values read.
@@ -117,7 +158,7 @@ impl Instrument {
                     unobserved.push(why);
                 }
                 let types = self.types_of(place, columns);
-                return self.numbered_rows(&select, prefix, (place, id), &types);
+                return self.numbered_rows(&select, prefix, (place, id, columns), &types);
             }
         };
         let Rewritten { select: mut observed, own_columns, cells, unobserved: more, .. } =
@@ -129,7 +170,10 @@ impl Instrument {
             None => self.joined(vec![prefix, self.row_number(&observed.items)?]),
         };
         let origin = self.named_versions(cells.into_iter().map(|cell| cell.of).collect());
-        let added = self.new_row(place, id, name, origin);
+        let values: Vec<Expr> =
+            observed.items.iter().filter_map(SelectItem::expression).cloned().collect();
+        let keys = self.new_keys(place, columns, &values)?;
+        let added = self.new_row((place, id), name, origin, keys);
         observed.items.extend(added.into_iter().map(SelectItem::from));
         Ok(observed)
     }
@@ -184,7 +228,7 @@ impl Instrument {
         &self,
         select: &Select,
         prefix: Expr,
-        (place, id): (usize, StatementId),
+        (place, id, columns): (usize, StatementId, &[String]),
         types: &[Option<Type>],
     ) -> Result<Select, NotInstrumented> {
         let untyped: Vec<bool> =
@@ -203,7 +247,10 @@ impl Instrument {
             );
         }
         let number = self.row_number(&items)?;
-        let added = self.new_row(place, id, self.joined(vec![prefix, number]), text(""));
+        let name = self.joined(vec![prefix, number]);
+        let values: Vec<Expr> = items.iter().filter_map(SelectItem::expression).cloned().collect();
+        let keys = self.new_keys(place, columns, &values)?;
+        let added = self.new_row((place, id), name, text(""), keys);
         items.extend(added.into_iter().map(SelectItem::from));
         outer.items = items;
         Ok(outer)
@@ -211,7 +258,6 @@ impl Instrument {
 
     /// The types of columns to which a literal without a type must be cast on PostgreSQL.
     fn types_of(&self, place: usize, columns: &[String]) -> Vec<Option<Type>> {
-        use isolde_sql::dialect::Family;
         let strict = matches!(self.capabilities.family, Family::Postgres | Family::Duckdb);
         let table = &self.schema.tables[place];
         let of_type = |name: &String| {

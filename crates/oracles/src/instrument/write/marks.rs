@@ -14,10 +14,11 @@
 
 use super::super::query::is_unsafe_to_repeat;
 use super::super::tables::{
-    CELL, IMAGE, NEXT, NULL_CELL, column_of, past_column, text, writes_column,
+    CELL, IMAGE, NEXT, NULL_CELL, column_of, keys_column, past_column, text, writes_column,
 };
 use super::Sets;
 use crate::instrument::{Instrument, NotInstrumented, StatementId};
+use isolde_sql::dialect::Family;
 use isolde_sql::{Binary, Class, Column, Expr, Function, Table, Type};
 
 /// What the assignments of a write see.
@@ -39,7 +40,22 @@ struct Marks<'a> {
     past: String,
     writes: String,
     id: StatementId,
+    /// Of a table that actions of foreign keys change.
+    keys: Option<Keys>,
 }
+
+/// The image of columns that actions change.
+struct Keys {
+    column: String,
+    /// What an action left since the last write, before the assignments.
+    pending: Expr,
+    /// The image after the assignments, as expressions on the old row and on the new one.
+    by_values: Expr,
+    by_columns: Expr,
+}
+
+/// In the image, before what was pending when the write began.
+const PENDING: &str = "#";
 
 impl Instrument {
     /// The assignments of a write with those to the added columns.
@@ -52,11 +68,13 @@ impl Instrument {
         order: AssignmentOrder,
     ) -> Result<Sets, NotInstrumented> {
         let (past, writes) = (past_column(place), writes_column(place));
-        let marks = Marks { instrument: self, table, qualifier, past, writes, id };
+        let keys = self.keys_after((place, table), qualifier, sets)?;
+        let marks = Marks { instrument: self, table, qualifier, past, writes, id, keys };
         let (before, after) = if self.capabilities.returns_written {
-            (vec![marks.next()], Vec::new())
+            (std::iter::once(marks.next()).chain(marks.next_keys()).collect(), Vec::new())
         } else if !self.capabilities.skips_equal_updates {
-            (vec![(marks.past.clone(), marks.kept("")), marks.next()], Vec::new())
+            let kept = (marks.past.clone(), marks.kept(""));
+            ([kept, marks.next()].into_iter().chain(marks.next_keys()).collect(), Vec::new())
         } else if order == AssignmentOrder::Simultaneous {
             (marks.by_values(nothing_changes(table, qualifier, sets)?), Vec::new())
         } else {
@@ -65,12 +83,16 @@ impl Instrument {
             let mut after = marks.by_image(&seal);
             if order == AssignmentOrder::AsPlanned {
                 let by_values = marks.by_values(nothing_changes(table, qualifier, sets)?);
-                for ((_, value), (_, other)) in after.iter_mut().zip(by_values.into_iter().rev()) {
+                for ((column, value), (other_column, other)) in
+                    after.iter_mut().zip(by_values.into_iter().rev())
+                {
+                    debug_assert_eq!(*column, other_column);
                     let sealed = like(marks.of(&marks.past), text(&format!("%{IMAGE}{seal}")));
                     *value = choose(sealed, value.clone(), other);
                 }
             }
-            (vec![(marks.past.clone(), marks.kept(&seal))], after)
+            let kept = (marks.past.clone(), marks.kept(&seal));
+            (std::iter::once(kept).chain(marks.pending_kept()).collect(), after)
         };
         Ok(before.into_iter().chain(sets.iter().cloned()).chain(after).collect())
     }
@@ -81,14 +103,32 @@ impl Marks<'_> {
         column_of(self.qualifier, column)
     }
 
-    /// The list of writers with this statement.
+    /// The list of writers with this statement, on the old row.
     fn number(&self) -> Expr {
-        let next = text(&format!("{NEXT}{}", self.id));
-        self.instrument.joined(vec![self.of(&self.writes), next])
+        let pending = self.keys.iter().map(|keys| keys.pending.clone()).collect();
+        self.number_after(pending)
+    }
+
+    fn number_after(&self, pending: Vec<Expr>) -> Expr {
+        let mut parts = vec![self.of(&self.writes)];
+        parts.extend(pending);
+        parts.push(text(&format!("{NEXT}{}", self.id)));
+        self.instrument.joined(parts)
     }
 
     fn next(&self) -> (String, Expr) {
         (self.writes.clone(), self.number())
+    }
+
+    fn next_keys(&self) -> Option<(String, Expr)> {
+        self.keys.as_ref().map(|keys| (keys.column.clone(), keys.by_values.clone()))
+    }
+
+    /// Keeps what is pending in the image, before the assignments.
+    fn pending_kept(&self) -> Option<(String, Expr)> {
+        let keys = self.keys.as_ref()?;
+        let parts = vec![self.of(&keys.column), text(PENDING), keys.pending.clone()];
+        Some((keys.column.clone(), self.instrument.joined(parts)))
     }
 
     fn image(&self, seal: &str) -> Expr {
@@ -101,16 +141,19 @@ impl Marks<'_> {
         self.instrument.joined(vec![self.of(&self.past), self.image(seal)])
     }
 
-    /// Past and list, before the assignments.
+    /// Past, image and list, before the assignments.
     fn by_values(&self, equal: Expr) -> Sets {
         let (past, writes) = (self.of(&self.past), self.of(&self.writes));
-        vec![
-            (self.past.clone(), choose(equal.clone(), past, self.kept(""))),
-            (self.writes.clone(), choose(equal, writes, self.number())),
-        ]
+        let mut marked = vec![(self.past.clone(), choose(equal.clone(), past, self.kept("")))];
+        if let Some(keys) = &self.keys {
+            let image = choose(equal.clone(), self.of(&keys.column), keys.by_values.clone());
+            marked.push((keys.column.clone(), image));
+        }
+        marked.push((self.writes.clone(), choose(equal, writes, self.number())));
+        marked
     }
 
-    /// List and past, after the assignments: the past ends with the old row and the seal.
+    /// List, image and past, after the assignments: the past ends with the old row and the seal.
     fn by_image(&self, seal: &str) -> Sets {
         let joined = |parts| self.instrument.joined(parts);
         let (past, writes) = (self.of(&self.past), self.of(&self.writes));
@@ -124,17 +167,59 @@ impl Marks<'_> {
             let length = Expr::binary(Binary::Minus, length(past.clone()), end);
             Expr::Call(Function::Named("left".into()), vec![past.clone(), length])
         };
-        vec![
-            (self.writes.clone(), choose(equal.clone(), writes, self.number())),
-            (
-                self.past.clone(),
-                choose(equal, without(length(self.image(seal))), without(length(text(seal)))),
-            ),
-        ]
+        let part = |of: &Keys, number: i64| {
+            let arguments = vec![self.of(&of.column), text(PENDING), Expr::int(number)];
+            Expr::Call(Function::Named("substring_index".into()), arguments)
+        };
+        let pending = self.keys.iter().map(|keys| part(keys, -1)).collect();
+        let number = self.number_after(pending);
+        let mut marked = vec![(self.writes.clone(), choose(equal.clone(), writes, number))];
+        if let Some(keys) = &self.keys {
+            let image = choose(equal.clone(), part(keys, 1), keys.by_columns.clone());
+            marked.push((keys.column.clone(), image));
+        }
+        let cut = choose(equal, without(length(self.image(seal))), without(length(text(seal))));
+        marked.push((self.past.clone(), cut));
+        marked
     }
 }
 
 impl Instrument {
+    /// The image of the columns that actions change, before and after assignments.
+    fn keys_after(
+        &self,
+        (place, table): (usize, &Table),
+        qualifier: &str,
+        sets: &Sets,
+    ) -> Result<Option<Keys>, NotInstrumented> {
+        let Some(pending) = self.pending(place, qualifier) else { return Ok(None) };
+        let columns = self.changing_columns(place);
+        let mut values = Vec::new();
+        for name in &columns {
+            let new = sets.iter().rfind(|(column, _)| column == name).map(|(_, value)| value);
+            if new.is_some_and(|new| *new == Expr::Default || is_unsafe_to_repeat(new)) {
+                return Err(NotInstrumented("what a foreign key refers to then is not known"));
+            }
+            let of_type = table.column(name).map(|column| &column.of_type);
+            values.push(match (new, of_type) {
+                (Some(new), Some(of_type)) if self.capabilities.family == Family::Mysql => {
+                    stored(new.clone(), of_type)
+                }
+                (Some(new), Some(of_type)) => {
+                    Expr::Cast { of: Box::new(new.clone()), to: of_type.clone() }
+                }
+                _ => column_of(qualifier, name),
+            });
+        }
+        let by_columns = columns.into_iter().map(|name| column_of(qualifier, name)).collect();
+        Ok(Some(Keys {
+            column: keys_column(place),
+            pending,
+            by_values: self.keys_image(values),
+            by_columns: self.keys_image(by_columns),
+        }))
+    }
+
     /// What a row holds, as text.
     fn image(&self, table: &Table, qualifier: &str) -> Expr {
         let cell = |column: &Column| {

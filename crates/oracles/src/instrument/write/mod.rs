@@ -87,6 +87,7 @@ impl Instrument {
         let mut unobserved = Vec::new();
         let on = observed.join.iter_mut().filter_map(|join| join.on.as_mut());
         self.prepare(on.chain(&mut observed.filter), &mut unobserved)?;
+        let children = self.deleted_with(&observed, place)?;
         let returns = self.capabilities.returns_deleted
             && (self.capabilities.returns_written || delete.join.is_none());
         if returns {
@@ -95,7 +96,8 @@ impl Instrument {
                 self.add_rows(&mut observed.returning, (table, partner), (place, qualifier))?;
             let what = RowsOf::Deleted;
             let probe = Probe::Rows { own_columns, table: place, what, predicate };
-            return Ok(vec![Sent { unobserved, ..Sent::new(observed, probe) }]);
+            let sent = Sent { unobserved, ..Sent::new(observed, probe) };
+            return Ok(children.into_iter().chain([sent]).collect());
         }
         let (filter, order) = (observed.filter.clone(), observed.order.clone());
         let limit = observed.limit.clone();
@@ -119,15 +121,84 @@ impl Instrument {
         };
         let what = RowsOf::Deleted;
         let probe = Probe::Rows { own_columns: 0, table: place, what, predicate };
-        Ok(vec![Sent::new(before, probe), after])
+        Ok(children.into_iter().chain([Sent::new(before, probe), after]).collect())
     }
 
-    /// The rows whose place a REPLACE takes, where its values say which.
-    fn replaced(&self, insert: &Insert, place: usize, table: &Table) -> Option<Sent> {
-        let (Conflict::Replace, InsertSource::Values(rows)) = (&insert.conflict, &insert.source)
-        else {
-            return None;
-        };
+    /// The rows of other tables that a DELETE takes away with its own, on engines whose writes
+    /// return nothing.
+    fn deleted_with(&self, delete: &Delete, place: usize) -> Result<Vec<Sent>, NotInstrumented> {
+        if self.capabilities.returns_written || self.changed_with(place).is_empty() {
+            return Ok(Vec::new());
+        }
+        if delete.join.is_some() || delete.limit.is_some() {
+            return Err(NotInstrumented("which rows of other tables it changes is not known"));
+        }
+        let table = Source::Table { name: delete.table.clone(), alias: delete.alias.clone() };
+        Ok(self.children_of(&table, place, delete.filter.as_ref()))
+    }
+
+    /// Reads the rows that actions delete with rows of a table, at any depth.
+    fn children_of(&self, table: &Source, place: usize, filter: Option<&Expr>) -> Vec<Sent> {
+        let visible = table.visible_name().unwrap_or_default();
+        let mut found = Vec::new();
+        for action in self.cascades_from(place).into_iter().filter(|a| self.is_followed(a.child)) {
+            let column = |table: usize, at: usize| &self.schema.tables[table].columns[at].name;
+            let keys = Select {
+                items: vec![column_of(visible, column(place, action.parent_column)).into()],
+                from: Some(table.clone()),
+                filter: filter.cloned(),
+                locking: Some(for_update()),
+                ..Select::default()
+            };
+            let child = &self.schema.tables[action.child].name;
+            let of_them = Expr::InSelect {
+                of: Box::new(column_of(child, column(action.child, action.column))),
+                select: Box::new(keys),
+                negated: false,
+            };
+            let rows = Select {
+                items: self.whole_row(action.child, child),
+                from: Some(Source::named(child)),
+                filter: Some(of_them.clone()),
+                locking: Some(for_update()),
+                ..Select::default()
+            };
+            let (table, what) = (action.child, RowsOf::Deleted);
+            found.push(Sent::new(
+                rows,
+                Probe::Rows { own_columns: 0, table, what, predicate: None },
+            ));
+            found.extend(self.children_of(&Source::named(child), table, Some(&of_them)));
+        }
+        found
+    }
+
+    /// The rows whose place a REPLACE takes, where its values say which, and those of other tables
+    /// that are deleted with them.
+    fn replaced(
+        &self,
+        insert: &Insert,
+        place: usize,
+        table: &Table,
+    ) -> Result<Vec<Sent>, NotInstrumented> {
+        if insert.conflict != Conflict::Replace {
+            return Ok(Vec::new());
+        }
+        match self.replaced_by_values(insert, place, table) {
+            None if !self.changed_with(place).is_empty() => {
+                Err(NotInstrumented("which rows of other tables it changes is not known"))
+            }
+            sent => Ok(sent.unwrap_or_default()),
+        }
+    }
+
+    fn replaced_by_values(
+        &self,
+        insert: &Insert,
+        place: usize,
+        table: &Table,
+    ) -> Option<Vec<Sent>> {
+        let InsertSource::Values(rows) = &insert.source else { return None };
         let value = |row: &[Expr], column: &String| {
             let given = insert.columns.iter().position(|c| c == column).map(|at| row[at].clone());
             let default = || table.column(column).and_then(|c| c.default.clone());
@@ -156,7 +227,11 @@ impl Instrument {
         };
         let what = RowsOf::Replaced;
         let probe = Probe::Rows { own_columns: 0, table: place, what, predicate: None };
-        Some(Sent::new(select, probe))
+        let children = match self.capabilities.returns_written {
+            true => Vec::new(),
+            false => self.children_of(&Source::named(&table.name), place, select.filter.as_ref()),
+        };
+        Some(children.into_iter().chain([Sent::new(select, probe)]).collect())
     }
 
     /// Writes out `*` in the subqueries of a write, and says why what they read is not revealed.
