@@ -1,6 +1,6 @@
 //! How deep generated statements are, beside those of another generator.
 //!
-//! Usage: shape [FILE [CASES]]. The file has one statement per line, in the SQL of MySQL's family.
+//! Usage: `shape [FILE [CASES]]`. The file has one statement per line, in the SQL of MySQL's family.
 
 use isolde_generator::{Generator, Options};
 use isolde_sql::dialect::Family;
