@@ -52,6 +52,13 @@ pub struct PlannedStatement {
     pub statement: Stmt,
 }
 
+impl From<Stmt> for PlannedStatement {
+    /// An operation without a number; `number_operations` sets it.
+    fn from(statement: Stmt) -> PlannedStatement {
+        PlannedStatement { id: OpId(0), statement }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     Explicit(BeginForm),

@@ -171,6 +171,6 @@ fn most_of_the_library_is_parsed() {
             }
         }
     }
-    at_least("steps", read_steps, steps, 898);
+    at_least("steps", read_steps, steps, 906);
     at_least("tables", read_tables, tables, 842);
 }

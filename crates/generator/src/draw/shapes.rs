@@ -5,8 +5,7 @@
 //! query and a write with one condition, two writes with one condition, a write of all rows.
 
 use super::Sampler;
-use super::transaction::planned;
-use crate::plan::{Start, TxPlan};
+use crate::plan::{PlannedStatement, Start, TxPlan};
 use isolde_sql::{Control, Expr, Feature, Select, Source, Stmt, Write};
 
 /// How often a shape is tried, and the function that applies it if the transactions allow it.
@@ -97,9 +96,9 @@ fn read_before_write(sampler: &mut Sampler, all: &mut [TxPlan]) -> Option<()> {
         ..Select::default()
     });
     if sampler.random.chance(50) {
-        all[tx].statements.insert(place + 1, planned(read.clone()));
+        all[tx].statements.insert(place + 1, PlannedStatement::from(read.clone()));
     }
-    all[tx].statements.insert(place, planned(read));
+    all[tx].statements.insert(place, PlannedStatement::from(read));
     Some(())
 }
 
@@ -108,7 +107,7 @@ fn read_again(sampler: &mut Sampler, all: &mut [TxPlan]) -> Option<()> {
     let plain = |s: &Stmt| matches!(s, Stmt::Select(select) if select.locking.is_none());
     let reads = places(all, |tx, s| is_one_transaction(tx) && plain(s));
     let &(tx, place) = sampler.random.pick_any(&reads)?;
-    let again = planned(all[tx].statements[place].statement.clone());
+    let again = PlannedStatement::from(all[tx].statements[place].statement.clone());
     let to = sampler.random.between(place + 1, all[tx].statements.len());
     all[tx].statements.insert(to, again);
     Some(())
@@ -155,8 +154,9 @@ fn go_back_before_first_read(sampler: &mut Sampler, all: &mut [TxPlan]) -> Optio
     }
     let tx = fitting.swap_remove(sampler.random.below(fitting.len()));
     let name = sampler.fresh_name("p");
-    tx.statements.insert(0, planned(Stmt::Control(Control::Savepoint(name.clone()))));
+    tx.statements
+        .insert(0, PlannedStatement::from(Stmt::Control(Control::Savepoint(name.clone()))));
     let to = sampler.random.between(2, tx.statements.len());
-    tx.statements.insert(to, planned(Stmt::Control(Control::RollbackTo(name))));
+    tx.statements.insert(to, PlannedStatement::from(Stmt::Control(Control::RollbackTo(name))));
     Some(())
 }

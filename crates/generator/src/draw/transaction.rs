@@ -18,7 +18,7 @@ pub fn transactions(sampler: &mut Sampler) -> Vec<TxPlan> {
     if !all.iter().any(writes) {
         all[0].start = Start::Explicit(BeginForm::Plain);
         let update = sampler.update().expect("every table can be updated");
-        all[0].statements.push(planned(update));
+        all[0].statements.push(update.into());
     }
     if sampler.depth > 0 {
         add_shapes(sampler, &mut all);
@@ -44,11 +44,6 @@ fn share_sessions(sampler: &mut Sampler, all: &mut [TxPlan]) {
             }
         }
     }
-}
-
-/// An operation without a number; `number_operations` sets it.
-pub(super) fn planned(statement: Stmt) -> PlannedStatement {
-    PlannedStatement { id: OpId(0), statement }
 }
 
 /// The weights of transaction lengths in rounds: many short ones, which run during a long one.
@@ -91,7 +86,7 @@ pub fn transaction(sampler: &mut Sampler, number: usize) -> TxPlan {
         level: own_level.then(|| *sampler.random.pick(levels)),
         start_id: OpId(0),
         start,
-        statements: statements.into_iter().map(planned).collect(),
+        statements: statements.into_iter().map(PlannedStatement::from).collect(),
         end_id: OpId(0),
         end,
     }

@@ -101,7 +101,7 @@ fn run_alone(
         Statement { sql, line: Line::default() }
     });
     let alone = Case { steps: vec![step.clone()], finals: finals.collect(), ..case.clone() };
-    match executor.run(&fixture, &alone) {
+    match executor.run_unbroken(&fixture, &alone, "of one statement on the rows that it read") {
         Ok(history) => Ok(Some(history)),
         // The rows that a statement may see need not satisfy all keys at once.
         Err(HuntError::Fixture { .. }) => Ok(None),

@@ -3,12 +3,11 @@
 
 use super::numbering::{is_number_function, is_sequence};
 use super::pure_functions::is_pure;
-use super::schema_changes::SchemaChange;
 use isolde_sql::read::{SchemaRead, TriggerFunction, schema};
 use isolde_sql::{
     Conflict, Cte, Dialect, Expr, Function, Index, Schema, Stmt, Table, Write, lexer,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub struct Unmodelled {
@@ -96,14 +95,10 @@ impl Unmodelled {
         self.inherits
     }
 
-    /// Adds the tables that a statement names to those that a change makes unknown, and
-    /// the tables that the partitions among them belong to.
-    pub fn touched(&self, words: &[&str], mut change: SchemaChange) -> SchemaChange {
-        for word in words {
-            let above = self.part_of.get(*word).cloned();
-            change.unknown.extend([(*word).to_string()].into_iter().chain(above));
-        }
-        change
+    /// The tables that a statement names, and those that the partitions among them belong to.
+    pub fn touched(&self, words: &[&str]) -> BTreeSet<String> {
+        let above = words.iter().filter_map(|word| self.part_of.get(*word).cloned());
+        words.iter().map(|word| (*word).to_string()).chain(above).collect()
     }
 
     /// Removes the tables whose parent is not modelled.

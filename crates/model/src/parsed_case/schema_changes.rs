@@ -42,6 +42,8 @@ impl SchemaChange {
             return None;
         }
         let known = |table: &str| schema.table(table).is_some();
+        let unknown =
+            || SchemaChange { unknown: unmodelled.touched(&words), ..SchemaChange::default() };
         match words.as_slice() {
             ["grant" | "revoke", ..]
             | ["comment", "on", ..]
@@ -67,16 +69,11 @@ impl SchemaChange {
             | ["alter", "table", child, "add", rest @ ..]
                 if known(child) =>
             {
-                Some(
-                    new_key(child, rest, schema)
-                        .unwrap_or_else(|| unmodelled.touched(&words, SchemaChange::default())),
-                )
+                Some(new_key(child, rest, schema).unwrap_or_else(unknown))
             }
             ["alter" | "drop" | "create", "table", ..]
             | ["create", "temporary" | "temp" | "unlogged", "table", ..]
-            | ["create" | "drop", "trigger", ..] => {
-                Some(unmodelled.touched(&words, SchemaChange::default()))
-            }
+            | ["create" | "drop", "trigger", ..] => Some(unknown()),
             _ => None,
         }
     }

@@ -11,22 +11,18 @@
 //!                                                                   └─► key 7, by statement 6
 //! ```
 
+use super::action_mark::{CHANGED, action, is_unknown};
 use super::decode::{Entry, ProbeResult, Version};
 use super::history::TransactionObservations;
 use super::tables::{column_of, text};
 use super::{Instrument, Probe, RowsOf, StatementId};
 use isolde_model::Value;
 use isolde_model::history::TxEnd;
-use isolde_model::random::fingerprint;
 use isolde_model::value::Row;
 use isolde_sql::dialect::Family;
 use isolde_sql::{Binary, Class, Expr, ForeignKey, Function, Literal, OnDelete, Table, Type};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// In a list of writers, an action whose statement is not known yet.
-const UNKNOWN: StatementId = 1 << 63;
-/// Before an image in a list of writers.
-const CHANGED: char = '!';
 /// After each value of an image.
 const END: &str = ".";
 /// A value of an image that is NULL.
@@ -204,22 +200,6 @@ fn shown(value: &Value) -> Option<String> {
         Value::Text(text) | Value::Decimal(text) => Some(text.clone()),
         other => Some(format!("{other:?}")),
     }
-}
-
-/// The writer that a word of a list names: a statement, or an action that left an image.
-pub(super) fn writer(word: &str) -> Option<StatementId> {
-    match word.strip_prefix(CHANGED) {
-        Some(image) => Some(action(image)),
-        None => word.parse().ok(),
-    }
-}
-
-fn action(image: &str) -> StatementId {
-    UNKNOWN | fingerprint(image) >> 1
-}
-
-fn is_unknown(writer: StatementId) -> bool {
-    writer & UNKNOWN != 0
 }
 
 /// A row, and its list of writers as it was read.

@@ -1,6 +1,6 @@
 //! Decodes result rows of instrumented statements into row versions and their contents.
 
-use super::actions::writer;
+use super::action_mark::writer;
 use super::tables::{CELL, IMAGE, NULL_CELL, WRITTEN_BY};
 use super::{Instrument, Probe, RowsOf, StatementId};
 use isolde_model::Value;

@@ -23,6 +23,7 @@
 //! back into versions; `history` collects the observations of a run in a ledger and exports it as
 //! a history for the checker.
 
+mod action_mark;
 mod actions;
 mod case;
 mod contents;

@@ -11,7 +11,7 @@ use crate::world::{Place, Strength, TxId, Version};
 use isolde_catalog::{AssignmentOrder, ScanPolicy, SnapshotAt, SnapshotCheck, WriteSubqueries};
 use isolde_model::breach::{Obstacle, RowRole};
 use isolde_model::history::ErrorClass;
-use isolde_sql::{Expr, InsertSource, Stmt, Write};
+use isolde_sql::{Expr, InsertSource, Stmt, Write, sources_below};
 
 /// The kind of statement that assigns columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ impl ReferenceModel<'_> {
     /// The assigned values as expressions over the old row. Where the engine assigns
     /// from left to right, later expressions see the values of earlier ones.
     pub fn sets_in_order(
-        &self,
+        &mut self,
         sets: &[(String, Expr)],
         (tx, step): (TxId, usize),
         (target, assigned): (&str, Assigned),
@@ -213,6 +213,7 @@ impl ReferenceModel<'_> {
             return Ok(sets.to_vec());
         }
         let mut done: Vec<(String, Expr)> = Vec::new();
+        let mut replaced_any = false;
         for (column, value) in sets {
             let mut value = value.clone();
             if !replace_below(&mut value, target, &done) {
@@ -224,9 +225,19 @@ impl ReferenceModel<'_> {
                 let why = "the order of assignments in a join is not modelled";
                 return Err(Stop::not_modelled(step, why));
             }
+            replaced_any |= replaced;
             done.push((column.clone(), value));
         }
-        Ok(done)
+        // A condition with a subquery may be executed as a join, in which the order of
+        // assignments is not defined.
+        let as_join = replaced_any
+            && match self.operation(step) {
+                Some(Stmt::Write(Write::Update(update))) => {
+                    update.filter.as_ref().is_some_and(|filter| !sources_below(filter).is_empty())
+                }
+                _ => false,
+            };
+        Ok(if as_join && self.search.choose(2) == 1 { sets.to_vec() } else { done })
     }
 }
 

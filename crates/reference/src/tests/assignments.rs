@@ -28,3 +28,20 @@ fn name_that_may_be_of_the_subquery_is_not_modelled() {
     // The other table's column is not the one that was assigned.
     assert_allowed(&updates("r.v = 10", &[(3, 5)]));
 }
+
+/// The optimizer may execute such an UPDATE as a join.
+#[test]
+fn order_of_assignments_is_open_where_the_condition_has_a_subquery() {
+    let run = |condition: &str, left: &[(i64, i64)]| {
+        let sql = format!("update t set id = id + 5, v = id where {condition}");
+        ScriptedRun::on("mysql", RepeatableRead, &[(1, 10)])
+            .does("s1", &sql, changed(1))
+            .leaves(left)
+    };
+    let subquery = "v in (select r.v from t as r)";
+    assert_allowed(&run(subquery, &[(6, 6)]));
+    assert_allowed(&run(subquery, &[(6, 1)]));
+    assert_eq!(breaks(&run(subquery, &[(6, 10)]), None), "I27");
+    assert_allowed(&run("v = 10", &[(6, 6)]));
+    assert_eq!(breaks(&run("v = 10", &[(6, 1)]), None), "I27");
+}

@@ -186,7 +186,7 @@ pub const CASES: &[Labelled] = &[
     Labelled {
         name: "a NOWAIT statement fails on a locked row",
         engines: "mysql@8.0-, mariadb@10.3-",
-        shows: &[("I11", Step("s2.2"))],
+        shows: &[("I31", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
             s1> update t set v = 11 where id = 1;

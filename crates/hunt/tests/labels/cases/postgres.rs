@@ -19,6 +19,11 @@ pub const CASES: &[Labelled] = &[
             s2> commit;
             s3> select id from t for update skip locked;
             s1> commit;",
+        open: &[(
+            Some("s3.1"),
+            Change::RowNotRead,
+            "SKIP LOCKED may skip a row that an open transaction may have locked",
+        )],
         ..PG
     },
     // With the planted fault of dirty reads it divides by zero: what fails in a transaction and
@@ -233,7 +238,7 @@ pub const CASES: &[Labelled] = &[
     },
     Labelled {
         name: "a NOWAIT statement fails on a locked row",
-        shows: &[("P12", Step("s2.2"))],
+        shows: &[("P19", Step("s2.2"))],
         steps: "s1> begin;
             s2> begin;
             s1> update t set v = 11 where id = 1;
