@@ -79,7 +79,7 @@ fn rules_explain_fetched_mysql_and_mariadb() {
         let lacks: &[&str] = match *target {
             // Under snapshot isolation the rule of the first read explains every read
             // view, and updates are not semi-consistent.
-            "mariadb@11.8" => &["I7", "I10", "I14"],
+            "mariadb@11.8" => &["I7", "I10", "I11", "I14"],
             // There is no NOWAIT, which would reveal a lock.
             "mysql@5.7" | "mariadb@10.2" => &["M2", "I11"],
             _ => &["M2"],
